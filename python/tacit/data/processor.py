@@ -39,7 +39,8 @@ def prepared(path: Path, fields: Mapping[str, Any]) -> Preprocessing:
     if resample not in RESAMPLES:
         refuse(path, "resample", "2 (bilinear) or 3 (bicubic)")
     scale = fields.get("rescale_factor", 1 / 255) if fields.get("do_rescale", True) else 1.0
-    mean, deviation = ([0.0], [1.0])
+    mean: Any = [0.0]
+    deviation: Any = [1.0]
     if fields.get("do_normalize", True):
         mean, deviation = (fields.get(f"image_{role}") for role in ("mean", "std"))
         if not isinstance(mean, list) or not isinstance(deviation, list):

@@ -52,7 +52,8 @@ class Text:
     `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
     tokens; cls, an embedding; hidden, all states; classes, a number per class; tokens, that for each token; spans, two
-    numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a public embedding `embedding` is its digest, and `tables` the embedding itself.
+    numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a
+    public embedding `embedding` is its digest, and `tables` the embedding itself.
     """
 
     tokenizer: str

@@ -37,7 +37,8 @@ def read_directory(folder: Path, sequence: int, public: bool = False) -> onnx.Mo
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
     architecture, config, weights = load(folder)
-    return write(architecture, Written(config, sequence, "mask"), weights, head(config), named(config), public)
+    written = Written(config, sequence, public)
+    return write(architecture, written, weights, head(config), named(config))
 
 
 def public_embedding(folder: Path, sequence: int) -> Embedding:
@@ -120,7 +121,7 @@ def pooling(config: Config) -> Kind:
         return "mean"
     if modes == ["cls_token"]:
         return "cls"
-    config.refuse(f"pooling by {', '.join(modes) or 'nothing'}", "use pooling by mean_tokens or cls_token")
+    raise config.unsupported(f"pooling by {', '.join(modes) or 'nothing'}", "use pooling by mean_tokens or cls_token")
 
 
 def pooling_of(folder: Path) -> Pooling:

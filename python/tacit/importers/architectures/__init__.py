@@ -36,7 +36,7 @@ IMAGES: Mapping[str, ImageArchitecture] = {
     "vit": VIT,
 }
 INSTEAD: Mapping[str, str] = {
-    "clip": "save one half alone: CLIPVisionModelWithProjection.from_pretrained(...).save_pretrained(...) reads pictures",
+    "clip": "save the half that reads pictures: CLIPVisionModelWithProjection.from_pretrained(..).save_pretrained(..)",
     "clip_text_model": "its tokens see only those before them, which takes a mask that is not secret; use a sentence "
     "transformer, or let clients embed texts themselves",
 }

@@ -40,7 +40,7 @@ def tables(config: Config, weights: Weights) -> Tables:
 def layers(graph: Graph, written: Written, x: str) -> str:
     """The projection, then all layers."""
     projected = graph.dense("embedding.projected", x, "encoder.embedding_hidden_mapping_in")
-    return post_norm.layers(graph, describe(written.config), written, projected)
+    return post_norm.layers(graph, describe(written.config), projected)
 
 
 ALBERT = TextArchitecture(

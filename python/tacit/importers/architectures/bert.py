@@ -63,13 +63,13 @@ def places(weights: Weights, first: int) -> NDArray[np.float32]:
 
 def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers."""
-    return post_norm.layers(graph, post_norm.describe(written.config), written, x)
+    return post_norm.layers(graph, post_norm.describe(written.config), x)
 
 
 def distilbert_layers(graph: Graph, written: Written, x: str) -> str:
     """All layers, by DistilBERT's names."""
     encoder = post_norm.describe(written.config, DISTILBERT_NAMES, DISTILBERT_FIELDS)
-    return post_norm.layers(graph, encoder, written, x)
+    return post_norm.layers(graph, encoder, x)
 
 
 def distilbert_tables(config: Config, weights: Weights) -> Tables:

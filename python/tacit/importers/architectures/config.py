@@ -78,6 +78,10 @@ class Config:
         """Raise `MisuseError` about the directory."""
         raise MisuseError(f"{self.folder}: {what}")
 
+    def unsupported(self, what: str, instead: str) -> UnsupportedError:
+        """What to raise about the configuration."""
+        return UnsupportedError(f"{self.folder}: {what} is not supported; {instead}")
+
     def refuse(self, what: str, instead: str) -> NoReturn:
-        """Raise `UnsupportedError` about the configuration."""
-        raise UnsupportedError(f"{self.folder}: {what} is not supported; {instead}")
+        """Raise it."""
+        raise self.unsupported(what, instead)

@@ -4,6 +4,8 @@ Keys of distances are constants, so that the product of queries with them is a d
 distance; which of them belongs to a key is a matter of order.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,13 +71,13 @@ def rows(config: Config, sequence: int) -> NDArray[np.int64]:
     most = span if span > 0 else config.whole("max_position_embeddings", 512)
     distance = np.arange(1 - sequence, sequence)
     if buckets <= 0:
-        return np.clip(distance + most, 0, 2 * most - 1)
+        return np.clip(distance + most, 0, 2 * most - 1).astype(np.int64)
     middle = buckets // 2
     far = np.maximum(np.abs(distance), middle).astype(np.float32)
     logarithm = np.log(far / np.float32(middle)) / np.log(np.float32((most - 1) / middle))
     large = np.ceil(logarithm * (middle - 1)).astype(np.int64) + middle
     near = np.where(np.abs(distance) <= middle, distance, large * np.sign(distance))
-    return np.clip(near + buckets, 0, 2 * buckets - 1)
+    return np.clip(near + buckets, 0, 2 * buckets - 1).astype(np.int64)
 
 
 def distances(config: Config, weights: Weights, sequence: int) -> Array:
@@ -111,15 +113,17 @@ def by_token(graph: Graph, at: str, x: str, heads_: int, sequence: int) -> str:
     count = 2 * sequence - 1
     split = graph.heads(at, x, [0, -1, heads_, count], [0, 2, 1, 3])
     flat = graph.add("Reshape", f"{at}.flat", split, graph.integers("relative.flat", [0, heads_, sequence * count]))
-    skipped = sliced(graph, f"{at}.skipped", flat, 2, sequence - 1, sequence - 1 + sequence * (count - 1))
+    skipped = sliced(graph, f"{at}.skipped", flat, 2, (sequence - 1, sequence - 1 + sequence * (count - 1)))
     shape = graph.integers("relative.rows", [0, heads_, sequence, count - 1])
     rows_ = graph.add("Reshape", f"{at}.rows", skipped, shape)
-    return sliced(graph, f"{at}.scores", rows_, 3, 0, sequence)
+    return sliced(graph, f"{at}.scores", rows_, 3, (0, sequence))
 
 
-def sliced(graph: Graph, name: str, x: str, axis: int, first: int, end: int) -> str:
-    """Elements from `first` to `end` of an axis."""
-    bounds = [graph.integers(f"relative.{role}{value}", [value]) for role, value in (("at", first), ("at", end))]
+def sliced(graph: Graph, name: str, x: str, axis: int, ends: tuple[int, int]) -> str:
+    """Elements between both `ends` of an axis."""
+    bounds = [
+        graph.integers(f"relative.{role}{value}", [value]) for role, value in zip(("from", "to"), ends, strict=True)
+    ]
     return graph.add("Slice", name, x, *bounds, graph.integers(f"relative.at{axis}", [axis]))
 
 
@@ -141,11 +145,11 @@ def layers(graph: Graph, written: Written, x: str) -> str:
         found = by_token(graph, at, products, encoder.heads, sequence)
         return found if of_queries else graph.add("Transpose", f"{at}.turned", found, perm=[0, 1, 3, 2])
 
-    def term(graph: Graph, encoder: Encoder, layer: int) -> str | None:
+    def term(graph: Graph, encoder: Encoder, layer: int) -> str:
         found = [one(graph, encoder, layer, kind) for kind in kinds(config)]
-        return graph.add("Add", f"layer{layer}.related", *found) if len(found) == 2 else (found or [None])[0]
+        return graph.add("Add", f"layer{layer}.related", *found) if len(found) == 2 else found[0]
 
-    return post_norm.layers(graph, describe(config), written, x, term)
+    return post_norm.layers(graph, replace(describe(config), term=term) if kinds(config) else describe(config), x)
 
 
 def own_heads(config: Config) -> dict[heads.Kind, heads.Head]:

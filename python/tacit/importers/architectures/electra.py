@@ -16,7 +16,7 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     """The projection where the sizes differ, then all layers."""
     if written.config.whole("embedding_size", 128) != written.config.whole("hidden_size"):
         x = graph.dense("embedding.projected", x, "embeddings_project")
-    return post_norm.layers(graph, post_norm.describe(written.config), written, x)
+    return post_norm.layers(graph, post_norm.describe(written.config), x)
 
 
 ELECTRA = TextArchitecture(

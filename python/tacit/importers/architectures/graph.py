@@ -41,8 +41,8 @@ class Graph:
 
     def dense(self, name: str, x: str, weight: str, biased: bool = True) -> str:
         """`x` times the transposed weight, plus its bias if it has one."""
-        bias = self.weights[f"{weight}.bias"] if biased else None
-        return self.linear(name, x, self.weights[f"{weight}.weight"], bias)
+        kernel = self.weights[f"{weight}.weight"]
+        return self.linear(name, x, kernel, self.weights[f"{weight}.bias"] if biased else None)
 
     def linear(self, name: str, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None) -> str:
         """`x` times the transposed `weight` (outputs, inputs), plus `bias`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph
@@ -10,13 +10,11 @@ from tacit.importers.architectures.graph import Graph
 Kind = Literal["mean", "cls", "hidden", "classes", "tokens", "spans"]
 
 
-class Head(Protocol):
-    """Writes a head for states (N, sequence, hidden) and their mask (N, sequence); gives the output."""
-
-    def __call__(self, graph: Graph, x: str, mask: str) -> str: ...
+Head = Callable[[Graph, str, str], str]
+"""Writes a head for states (N, sequence, hidden) and their mask (N, sequence); gives the output."""
 
 
-def hidden(_graph: Graph, x: str, mask: str) -> str:
+def hidden(_graph: Graph, x: str, _mask: str) -> str:
     """The states of all tokens (N, sequence, hidden)."""
     return x
 
@@ -28,17 +26,17 @@ def mean(graph: Graph, x: str, mask: str) -> str:
     return graph.add("Squeeze", "pooled", pooled, "pooling.axes")
 
 
-def cls(graph: Graph, x: str, mask: str) -> str:
+def cls(graph: Graph, x: str, _mask: str) -> str:
     """The state of the first token (N, hidden)."""
     return graph.row("pooled", x, 0)
 
 
-def tokens(graph: Graph, x: str, mask: str) -> str:
+def tokens(graph: Graph, x: str, _mask: str) -> str:
     """A number per class of each token (N, sequence, classes)."""
     return graph.dense("classifier", x, "classifier")
 
 
-def spans(graph: Graph, x: str, mask: str) -> str:
+def spans(graph: Graph, x: str, _mask: str) -> str:
     """Where an answer starts and ends: two numbers per token (N, sequence, 2)."""
     return graph.dense("answers", x, "qa_outputs")
 

@@ -47,7 +47,8 @@ def end_of(architecture: ImageArchitecture, config: Config) -> str:
     for end in sorted(architecture.heads, key=len, reverse=True):
         if found.endswith(end):
             return end
-    config.refuse(f"architecture {found}", f"use one of {', '.join(architecture.heads)}, or export the model to ONNX")
+    known = ", ".join(architecture.heads)
+    raise config.unsupported(f"architecture {found}", f"use one of {known}, or export the model to ONNX")
 
 
 def shape(config: Config) -> tuple[int, int, int]:
@@ -84,11 +85,11 @@ def placed(graph: Graph, flat: str, front: list[NDArray[np.float32]], positions:
     return graph.add("Add", "tokens.placed", turned, graph.constant("tokens.positions", added))
 
 
-def all_states(graph: Graph, config: Config, x: str) -> str:
+def all_states(_graph: Graph, _config: Config, x: str) -> str:
     """The states of all tokens (N, tokens, hidden)."""
     return x
 
 
-def first_classifier(graph: Graph, config: Config, x: str) -> str:
+def first_classifier(graph: Graph, _config: Config, x: str) -> str:
     """A classifier of the first token (N, classes)."""
     return graph.dense("classifier", graph.row("pooled", x, 0), "classifier")

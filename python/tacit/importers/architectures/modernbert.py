@@ -1,5 +1,7 @@
 """ModernBERT: norms before each half of a layer, rotary positions, gated dense layers, mostly without biases."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from tacit.importers.architectures import post_norm
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind, cls
-from tacit.importers.architectures.text import Tables, TextArchitecture, Written, penalise
+from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
 LOCAL, GLOBAL = "sliding_attention", "full_attention"
 BASES = {LOCAL: ("local_rope_theta", 10000.0), GLOBAL: ("global_rope_theta", 160000.0)}
@@ -65,29 +67,29 @@ def rotated(graph: Graph, at: str, x: str, kind: str, width: int) -> str:
     return graph.add("Add", f"{at}.rotated", straight, graph.add("Mul", f"{at}.sine", swapped, f"rotary.{kind}.sine"))
 
 
-def projected(graph: Graph, config: Config, at: str, x: str, weight: str, parts: int, biased: bool) -> list[str]:
-    """Dense layers that are stored as one."""
-    kernels = np.split(graph.weights[f"{weight}.weight"], parts)
-    biases = np.split(graph.weights[f"{weight}.bias"], parts) if biased else [None] * parts
-    return [
-        graph.linear(f"{at}.{part}", x, kernel, bias)
-        for part, (kernel, bias) in enumerate(zip(kernels, biases, strict=True))
-    ]
+def projected(graph: Graph, x: str, weight: str, names: Sequence[str], biased: bool) -> list[str]:
+    """Dense layers that are stored as one, by their names."""
+    kernels = np.split(graph.weights[f"{weight}.weight"], len(names))
+    biases = np.split(graph.weights[f"{weight}.bias"], len(names)) if biased else [None] * len(names)
+    stored = zip(names, kernels, biases, strict=True)
+    return [graph.linear(name, x, kernel, bias) for name, kernel, bias in stored]
 
 
-def attention(graph: Graph, config: Config, layer: int, x: str, kind: str, penalty: str) -> str:
+def attention(graph: Graph, config: Config, layer: int, x: str, kind: str) -> str:
     """What attention adds to the states."""
     hidden, count = config.divided("hidden_size", "num_attention_heads")
     at, width, biased = f"layer{layer}", hidden // count, bool(config.get("attention_bias", False))
-    flat = projected(graph, config, f"{at}.projection", x, f"layers.{layer}.attn.Wqkv", 3, biased)
     roles = ("query", "key", "value")
+    flat = projected(graph, x, f"layers.{layer}.attn.Wqkv", [f"{at}.{role}" for role in roles], biased)
     split = [
         graph.heads(f"{at}.{role}", part, [0, -1, count, width], [0, 2, 1, 3])
         for role, part in zip(roles, flat, strict=True)
     ]
-    query, key = (rotated(graph, f"{at}.{role}", part, kind, width) for role, part in zip(roles, split[:2], strict=False))
+    query, key = (
+        rotated(graph, f"{at}.{role}", part, kind, width) for role, part in zip(roles, split[:2], strict=False)
+    )
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = post_norm.scored(graph, at, query, turned, None, penalty)
+    scores = post_norm.scored(graph, at, query, turned, {"masked": PENALTY})
     shares = graph.add("Softmax", f"{at}.weights", scores, axis=-1)
     context = post_norm.attended(graph, hidden, at, shares, split[2])
     return graph.dense(f"{at}.attended", context, f"layers.{layer}.attn.Wo", biased)
@@ -96,7 +98,7 @@ def attention(graph: Graph, config: Config, layer: int, x: str, kind: str, penal
 def gated(graph: Graph, config: Config, layer: int, x: str) -> str:
     """What the gated dense layers add to the states."""
     at, biased = f"layer{layer}", bool(config.get("mlp_bias", False))
-    wide, gate = projected(graph, config, f"{at}.wide", x, f"layers.{layer}.mlp.Wi", 2, biased)
+    wide, gate = projected(graph, x, f"layers.{layer}.mlp.Wi", [f"{at}.wide", f"{at}.gate"], biased)
     active = graph.add(config.activation("hidden_activation"), f"{at}.activation", wide)
     product = graph.add("Mul", f"{at}.gated", active, gate)
     return graph.dense(f"{at}.narrow", product, f"layers.{layer}.mlp.Wo", biased)
@@ -104,8 +106,8 @@ def gated(graph: Graph, config: Config, layer: int, x: str) -> str:
 
 def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers and the last norm."""
-    config, sequence, mask = written
-    penalty, sorts = penalise(graph, mask), kinds(config)
+    config, sequence = written.config, written.sequence
+    sorts = kinds(config)
     refuse_windows(config, sorts, sequence)
     hidden, count = config.divided("hidden_size", "num_attention_heads")
     for kind in set(sorts):
@@ -114,7 +116,7 @@ def layers(graph: Graph, written: Written, x: str) -> str:
             graph.constant(f"rotary.{kind}.{role}", value * np.float32((hidden // count) ** -0.25))
     for layer, kind in enumerate(sorts):
         normed = x if layer == 0 else norm(graph, config, f"layer{layer}.first", x, f"layers.{layer}.attn_norm")
-        added = attention(graph, config, layer, normed, kind, penalty)
+        added = attention(graph, config, layer, normed, kind)
         x = graph.add("Add", f"layer{layer}.attended.sum", x, added)
         normed = norm(graph, config, f"layer{layer}.second", x, f"layers.{layer}.mlp_norm")
         x = graph.add("Add", f"layer{layer}.sum", x, gated(graph, config, layer, normed))
@@ -138,7 +140,7 @@ def norm(graph: Graph, config: Config, name: str, x: str, weight: str) -> str:
 def own_heads(config: Config) -> dict[Kind, Head]:
     """All classifiers have a dense layer, an activation and a norm before them."""
 
-    def each(graph: Graph, x: str, mask: str) -> str:
+    def each(graph: Graph, x: str, _mask: str) -> str:
         inner = graph.dense("head.dense", x, "head.dense", bool(config.get("classifier_bias", False)))
         active = graph.add(config.activation("classifier_activation"), "head.activation", inner)
         return graph.dense("classifier", norm(graph, config, "head", active, "head.norm"), "classifier")

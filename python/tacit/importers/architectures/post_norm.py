@@ -8,7 +8,7 @@ import numpy as np
 from tacit.errors import MisuseError
 from tacit.importers.architectures.config import Activation, Config
 from tacit.importers.architectures.graph import Graph
-from tacit.importers.architectures.text import Written, penalise
+from tacit.importers.architectures.text import PENALTY
 from tacit.importers.unified import DOMAIN
 
 
@@ -58,7 +58,7 @@ class Encoder:
 
     Per layer `smu` has slope and smoothness of the activation `Smu`, and `relu_softmax` smoothness and epsilon of
     what is in the place of softmax; empty, it is softmax. Scores are divided by the root of the width of a head times
-    `parts`.
+    `parts`; `term` writes what is added to them.
     """
 
     hidden: int
@@ -70,6 +70,7 @@ class Encoder:
     smu: tuple[tuple[float, float], ...] = ()
     relu_softmax: tuple[tuple[float, float], ...] = ()
     parts: int = 1
+    term: "Term | None" = None
 
     @property
     def factor(self) -> float:
@@ -77,15 +78,11 @@ class Encoder:
         return float(1 / np.sqrt(self.hidden // self.heads * self.parts))
 
 
-Term = Callable[[Graph, Encoder, int], str | None]
-"""Writes what is added to the scores of a layer (N, heads, sequence, sequence), given its number; None adds nothing.
+Term = Callable[[Graph, Encoder, int], str]
+"""Writes what is added to the scores of a layer (N, heads, sequence, sequence), given its number.
 
 Tensors `layer0.query.scaled` and `layer0.key` (N, sequence, hidden) are there already.
 """
-
-
-def nothing(_graph: Graph, _encoder: Encoder, _layer: int) -> None:
-    """Scores are products of queries and keys alone."""
 
 
 def describe(config: Config, names: Names = BERT, fields: Fields | None = None, parts: int = 1) -> Encoder:
@@ -121,19 +118,19 @@ def numbers(config: Config, name: str, layers: int) -> tuple[tuple[float, float]
     return pairs
 
 
-def layers(graph: Graph, encoder: Encoder, written: Written, x: str, term: Term = nothing) -> str:
+def layers(graph: Graph, encoder: Encoder, x: str) -> str:
     """All layers, masked."""
-    penalty = penalise(graph, written.mask)
     for layer in range(encoder.layers):
-        x = block(graph, encoder, x, penalty, layer, term)
+        x = block(graph, encoder, x, PENALTY, layer)
     return x
 
 
-def block(graph: Graph, encoder: Encoder, x: str, penalty: str | None, layer: int, term: Term = nothing) -> str:
+def block(graph: Graph, encoder: Encoder, x: str, penalty: str | None, layer: int) -> str:
     """One layer: attention, then the two dense layers; each with a sum and a norm after it. None masks nothing."""
     names, at = encoder.names.of(layer), f"layer{layer}"
     query, key, value = projections(graph, encoder, x, at, names)
-    scores = scored(graph, at, query, key, term(graph, encoder, layer), penalty)
+    term = None if encoder.term is None else encoder.term(graph, encoder, layer)
+    scores = scored(graph, at, query, key, {"related": term, "masked": penalty})
     shares = chances(graph, encoder, f"{at}.weights", scores, layer)
     context = attended(graph, encoder.hidden, at, shares, value)
     dense = graph.dense(f"{at}.attended", context, names.attended)
@@ -164,12 +161,13 @@ def projections(graph: Graph, encoder: Encoder, x: str, at: str, names: Names) -
     return [graph.heads(f"{at}.{role}", tensor, split, order) for role, tensor, order in turned]
 
 
-def scored(graph: Graph, at: str, query: str, key: str, term: str | None, penalty: str | None) -> str:
-    """The scores of all heads, masked."""
+def scored(graph: Graph, at: str, query: str, key: str, added: Mapping[str, str | None]) -> str:
+    """The scores of all heads, and what is added to them, by a name; None adds nothing."""
     scores = graph.add("MatMul", f"{at}.scores", query, key)
-    if term is not None:
-        scores = graph.add("Add", f"{at}.scores.related", scores, term)
-    return scores if penalty is None else graph.add("Add", f"{at}.scores.masked", scores, penalty)
+    for role, term in added.items():
+        if term is not None:
+            scores = graph.add("Add", f"{at}.scores.{role}", scores, term)
+    return scores
 
 
 def attended(graph: Graph, hidden: int, at: str, weights: str, value: str) -> str:

@@ -70,7 +70,7 @@ def attention(graph: Graph, encoder: PreNorm, x: str, at: str, names: Names) -> 
     flat["query"] = graph.add("Mul", f"{at}.query.scaled", flat["query"], factor)
     orders = {"query": [0, 2, 1, 3], "key": [0, 2, 3, 1], "value": [0, 2, 1, 3]}
     turned = {role: graph.heads(f"{at}.{role}", flat[role], split, order) for role, order in orders.items()}
-    scores = post_norm.scored(graph, at, turned["query"], turned["key"], None, None)
+    scores = post_norm.scored(graph, at, turned["query"], turned["key"], {})
     shares = graph.add("Softmax", f"{at}.weights", scores, axis=-1)
     return post_norm.attended(graph, encoder.hidden, at, shares, turned["value"])
 

@@ -20,6 +20,7 @@ from tacit.importers.architectures.heads import COMMON, RANKS, Head, Kind
 
 MASKED = -1e4
 """Added to the scores of padding: e to this power is 0."""
+PENALTY = "mask.scores"
 
 
 class Tables(NamedTuple):
@@ -42,11 +43,11 @@ class Tables(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What layers are written for: the configuration, the length, and the mask (N, sequence)."""
+    """What layers are written for: the configuration, the length, and whether clients embed their tokens."""
 
     config: Config
     sequence: int
-    mask: str
+    public: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,16 @@ class TextArchitecture:
     heads: Callable[[Config], dict[Kind, Head]]
 
 
-def write(
-    architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str, public: bool = False
-) -> onnx.ModelProto:
-    """The model; `weights` have their names without the prefix. With `public` the client embeds its tokens."""
-    graph, (config, sequence, mask) = Graph(weights), written
+def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
+    """The model; `weights` have their names without the prefix."""
+    graph, (config, sequence, public) = Graph(weights), written
     graph.first()
     tables = sound(config, architecture.tables(config, weights), sequence)
     width = tables.words.shape[1]
     x = given_states(graph, width) if public else embed(graph, tables, given_ids(graph), sequence)
     row = graph.constant("mask.row", np.int64(width if public else 1))
-    graph.add("Gather", mask, "x", row, axis=1)
+    mask = graph.add("Gather", "mask", "x", row, axis=1)
+    penalise(graph, mask)
     x = architecture.layers(graph, written, x)
     output = head_of(architecture, config, kind)(graph, x, mask)
     return graph.model(name, [width + 1 if public else 2, sequence], output, RANKS[kind])
@@ -90,10 +90,9 @@ def sound(config: Config, tables: Tables, sequence: int) -> Tables:
     """The tables, which must have a position for every token."""
     if tables.words.ndim != 2:
         raise MisuseError(f"{config.folder}: the word embeddings have shape {list(tables.words.shape)}")
-    if tables.places is not None:
-        if tables.places.ndim != 2 or tables.places.shape[1] != tables.words.shape[1]:
-            found = f"{list(tables.places.shape)} beside {list(tables.words.shape)} of words"
-            raise MisuseError(f"{config.folder}: the position embeddings have shape {found}")
+    if tables.places is not None and tables.places.shape[1:] != tables.words.shape[1:]:
+        found = f"{list(tables.places.shape)} beside {list(tables.words.shape)} of words"
+        raise MisuseError(f"{config.folder}: the position embeddings have shape {found}")
     most = len(tables.places) if tables.places is not None else config.whole("max_position_embeddings", 512)
     if not 1 <= sequence <= most:
         raise MisuseError(f"{config.folder}: --sequence must be from 1 to {most}, the positions the model has")
@@ -121,7 +120,7 @@ def embed(graph: Graph, tables: Tables, ids: str, sequence: int) -> str:
 
 
 def penalise(graph: Graph, mask: str) -> str:
-    """What is added to scores: 0 where the mask is 1, `MASKED` where it is 0; (N, 1, 1, sequence)."""
+    """What is added to scores, named `PENALTY`: 0 where the mask is 1, `MASKED` where it is 0; (N, 1, 1, sequence)."""
     absent = graph.add("Sub", "mask.absent", graph.constant("mask.one", np.float32(1)), mask)
     scaled = graph.add("Mul", "mask.scaled", absent, graph.constant("mask.penalty", np.float32(MASKED)))
-    return graph.add("Unsqueeze", "mask.scores", scaled, graph.integers("mask.axes", [1, 2]))
+    return graph.add("Unsqueeze", PENALTY, scaled, graph.integers("mask.axes", [1, 2]))

@@ -42,17 +42,20 @@ def layers(graph: Graph, config: Config) -> str:
     names = ["embeddings.cls_token"]
     if config.get("model_type") == "deit":
         names.append("embeddings.distillation_token")
-    tokens = placed(graph, flat, [graph.weights[name] for name in names], graph.weights["embeddings.position_embeddings"])
+    tokens = placed(
+        graph, flat, [graph.weights[name] for name in names], graph.weights["embeddings.position_embeddings"]
+    )
     return graph.normalise("last.norm", pre_norm.layers(graph, encoder, tokens), "layernorm", encoder.epsilon)
 
 
-def teacher(graph: Graph, config: Config, x: str) -> str:
+def teacher(graph: Graph, _config: Config, x: str) -> str:
     """The mean of two classifiers, of the class token and of the distilled one: one dense layer on both."""
     both = [graph.row(f"pooled{place}", x, place) for place in range(2)]
     names = ("cls_classifier", "distillation_classifier")
     kernels, biases = ([graph.weights[f"{name}.{role}"] for name in names] for role in ("weight", "bias"))
     joined = graph.add("Concat", "pooled", *both, axis=1)
-    return graph.linear("classifier", joined, np.concatenate(kernels, axis=1) / 2, (biases[0] + biases[1]) / 2)
+    half = np.float32(0.5)
+    return graph.linear("classifier", joined, np.concatenate(kernels, axis=1) * half, (biases[0] + biases[1]) * half)
 
 
 HEADS = {"Model": all_states, CLASSIFIER: first_classifier}
