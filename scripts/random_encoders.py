@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from tacit.importers.encoder import IR_VERSION, OPSET, Encoder, Graph, block
-from tacit.importers.huggingface import BERT
+from tacit.importers.architectures.graph import IR_VERSION, OPSET, Graph
+from tacit.importers.architectures.post_norm import BERT, Encoder, block
 
 SHAPES = {"minilm": (384, 12, 1536), "bert-base": (768, 12, 3072)}
 
@@ -38,13 +38,14 @@ def weights(hidden: int, wide: int, seed: int) -> dict[str, np.ndarray]:
 def layer(name: str, sequence: int, seed: int = 0) -> onnx.ModelProto:
     """The layer for hidden states (N, hidden, sequence); its output is the states of all tokens."""
     hidden, heads, wide = SHAPES[name]
-    encoder = Encoder(hidden, heads, 1, 1e-12, "Gelu", 0, "hidden", BERT)
+    encoder = Encoder(hidden, heads, 1, 1e-12, "Gelu", BERT)
     graph = Graph(weights(hidden, wide, seed))
     x = graph.add("Transpose", "states", "x", perm=[0, 2, 1])
     output = block(graph, encoder, x, None, 0)
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", hidden, sequence])
     made = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["N", sequence, hidden])
-    built = helper.make_graph(graph.nodes, f"{name}-{sequence}", [given], [made], graph.constants)
+    constants = list(graph.constants.values())
+    built = helper.make_graph(graph.nodes, f"{name}-{sequence}", [given], [made], constants)
     return helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 

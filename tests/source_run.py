@@ -116,7 +116,10 @@ def mask(inputs: list[Tensor], _: Mapping[str, Any], __: Mapping[str, Tensor]) -
 
 
 def table(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[str, Tensor]) -> Tensor:
-    functions = {"Exp": np.exp, "Log": np.log, "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+    functions = {
+        **{"Exp": np.exp, "Log": np.log, "Tanh": np.tanh, "Sigmoid": lambda x: 1 / (1 + np.exp(-x))},
+        "Silu": lambda x: x / (1 + np.exp(-x)),
+    }
     return functions[operation["function"]](inputs[0])
 
 
@@ -144,8 +147,8 @@ OPERATORS: Mapping[str, Callable[[list[Tensor], Mapping[str, Any], Mapping[str, 
     "MatMul": matmul,
     "MaxPool": lambda inputs, o, _: windows(inputs[0], o, -np.inf).max(axis=(3, 4)),
     "Multiply": lambda inputs, _, __: inputs[0] * inputs[1],
-    "Pad": lambda inputs, o, _: np.pad(inputs[0], list(zip(o["before"], o["after"], strict=True))),
     "ReluSoftmax": relu_softmax,
+    "Pad": lambda inputs, o, _: np.pad(inputs[0], list(zip(o["before"], o["after"], strict=True))),
     "Relu": lambda inputs, o, _: np.clip(inputs[0], 0, o["maximum"]),
     "Reshape": lambda inputs, o, _: inputs[0].reshape(o["shape"]),
     "Scale": lambda inputs, o, _: inputs[0] * o["factor"],

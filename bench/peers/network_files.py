@@ -13,8 +13,9 @@ from tacit.data.preprocess import PRESETS
 from tacit.demo.digits import asset, digits, write_test_set
 from tacit.demo.texts import minilm
 from tacit.errors import MisuseError
-from tacit.importers.encoder import IR_VERSION, OPSET, Graph, block
-from tacit.importers.huggingface import load, public_embedding
+from tacit.importers.architectures.graph import IR_VERSION, OPSET, Graph
+from tacit.importers.architectures.post_norm import block, describe
+from tacit.importers.huggingface import load, named, public_embedding
 from tacit_lab.cifar import pixels
 from works import Network, Prepared
 
@@ -75,14 +76,15 @@ def encoder(work: Network, _data: Path, folder: Path) -> Prepared:
 
 def layers() -> onnx.ModelProto:
     """From hidden states (N, hidden, tokens) to hidden states (N, tokens, hidden)."""
-    described, weights, name = load(minilm(), SEQUENCE)
+    _, config, weights = load(minilm())
+    described, name = describe(config), named(config)
     graph = Graph(weights)
     x = graph.add("Transpose", "states", "x", perm=[0, 2, 1])
     for layer in range(described.layers):
         x = block(graph, described, x, None, layer)
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", described.hidden, SEQUENCE])
     made = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["N", SEQUENCE, described.hidden])
-    built = helper.make_graph(graph.nodes, Path(name).name, [given], [made], graph.constants)
+    built = helper.make_graph(graph.nodes, Path(name).name, [given], [made], list(graph.constants.values()))
     return helper.make_model(built, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 

@@ -180,5 +180,5 @@ def test_widths_beyond_all_extensions_are_refused(tmp_path):
     network = Network(("N", 16, 40, 40)).conv((16, 16, 3, 3), pads=[1, 1, 1, 1])
     network.add("Mul", inputs=[network.last, network.last]).add("Flatten").gemm(25600, 6, name="last")
     source = network.save(tmp_path)
-    with pytest.raises(UnsupportedError, match="`last`.*use fewer weight or activation bits"):
+    with pytest.raises(UnsupportedError, match=r"`last`.*use fewer weight or activation bits"):
         compile_model(source, tmp_path / "x.tacit", inputs(source, 16), options=Options("auto", 12, 12))

@@ -253,7 +253,7 @@ REFUSED = {
     "model_type": ({"model_type": "gpt2"}, "model_type `gpt2`"),
     "positions": ({"position_embedding_type": "relative_key"}, "relative_key"),
     "activation": ({"hidden_act": "silu"}, "hidden_act `silu`"),
-    "architecture": ({"architectures": ["BertForQuestionAnswering"]}, "BertForQuestionAnswering"),
+    "architecture": ({"architectures": ["BertForMultipleChoice"]}, "BertForMultipleChoice"),
     "decoder": ({"is_decoder": True}, "decoder"),
 }
 

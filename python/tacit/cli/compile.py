@@ -22,7 +22,7 @@ from tacit.cli.options import (
     shape,
     widths,
 )
-from tacit.data import corpus
+from tacit.data import corpus, processor
 from tacit.data.examples import by_name, load
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import LONGEST_SEQUENCE
@@ -208,14 +208,16 @@ class CompileOptions:
         """The range of the input, if it was named."""
         return None if self.input_range is None else interval(self.input_range)
 
-    def preprocessing(self) -> Preprocessing | None:
-        """How pixels become inputs, if the model takes any."""
-        return None if self.preprocess is None else parse(self.preprocess)
+    def preprocessing(self, model: Path) -> Preprocessing | None:
+        """How pixels become inputs, if `model` takes any; a directory may say it itself."""
+        return processor.read(model) if self.preprocess is None else parse(self.preprocess)
 
     def reads_text(self, model: Path, trained: bool) -> bool:
         """Whether `model` reads text; `trained` says that it is a directory of a network trained with few bits."""
+        from tacit.importers.huggingface import reads_pictures
+
         named = self.sequence is not None or self.tokenizer is not None or self.public_embedding
-        return named or self.texts is not None or (model.is_dir() and not trained)
+        return named or self.texts is not None or (model.is_dir() and not trained and not reads_pictures(model))
 
     @property
     def texts(self) -> Path | None:
@@ -230,14 +232,14 @@ class CompileOptions:
         texts, pairs = lines.inputs(False), lines.inputs(True)
         return Reading(self.sequence, self.tokenizer, texts, pairs, public_embedding=self.public_embedding)
 
-    def inputs(self) -> NDArray[np.float32] | dict[str, NDArray[np.float32]] | None:
+    def inputs(self, model: Path) -> NDArray[np.float32] | dict[str, NDArray[np.float32]] | None:
         """Example inputs to calibrate with, by name where there are several; None for texts, and without any."""
         if self.calibrate is None or self.texts is not None:
             return None
         named = by_name(self.calibrate)
         if named is not None:
             return {name: array for name, array in named.items() if name != "y"}
-        return load(self.calibrate, None, self.preprocessing()).x
+        return load(self.calibrate, None, self.preprocessing(model)).x
 
     def options(self, model: Path, reading: "Reading | None") -> "Options":
         """The options as the compiler reads them."""
@@ -255,7 +257,7 @@ class CompileOptions:
             equalise=self.equalise,
             target_agreement=self.target_agreement,
             weight_rounding=self.weight_rounding,
-            preprocessing=self.preprocessing(),
+            preprocessing=self.preprocessing(model),
             bias_correction=not self.no_bias_correction,
             nonlinear=self.nonlinear or ("gc" if self.suite in (Suite.FALCON_NTT, Suite.FALCON) else "ot"),
             accept_leakage=self.accept_leakage,
@@ -327,7 +329,7 @@ def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, An
 
     trained = is_quantised(model)
     reading = options.reading() if options.reads_text(model, trained) else None
-    x = options.inputs()
+    x = options.inputs(model)
     if reading is not None and options.calibrate is None:
         terminal.warn("no --calibrate: ranges come from thirty short English texts; texts like yours may do better")
     elif x is None and reading is None and not trained:

@@ -14,6 +14,7 @@ from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
 from tacit.importers.huggingface import (
     class_labels,
+    classifies,
     is_directory_of_model,
     normalises,
     padding,
@@ -91,11 +92,11 @@ def of_text(
     return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, known
 
 
-def given(reading: Reading | None, classifies: bool) -> Sequence[str]:
+def given(reading: Reading | None, in_pairs: bool) -> Sequence[str]:
     """What calibrates a model, where someone named it."""
     if reading is None:
         return ()
-    return reading.pairs if classifies and reading.pairs else reading.texts
+    return reading.pairs if in_pairs and reading.pairs else reading.texts
 
 
 def own_texts() -> tuple[str, ...]:
@@ -106,5 +107,4 @@ def own_texts() -> tuple[str, ...]:
 
 def own_labels(source: Path) -> tuple[str, ...]:
     """Names of the classes that a directory of Hugging Face with a classifier has."""
-    classifies = is_directory_of_model(source) and pooling_of(source) == "classes"
-    return class_labels(source) if classifies else ()
+    return class_labels(source) if is_directory_of_model(source) and classifies(source) else ()

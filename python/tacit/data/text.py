@@ -21,8 +21,9 @@ from tacit.data.corpus import PAIR
 from tacit.data.embedding import Embedding
 from tacit.errors import MisuseError
 
-Pooling = Literal["mean", "cls", "hidden", "classes"]
-POOLINGS = ("mean", "cls", "hidden", "classes")
+Pooling = Literal["mean", "cls", "hidden", "classes", "tokens", "spans"]
+POOLINGS = ("mean", "cls", "hidden", "classes", "tokens", "spans")
+NO_EMBEDDING = ("classes", "tokens", "spans")
 LONGEST_SEQUENCE = 4096
 SHORTEST_BUCKET = 16
 LONGEST_TEXT = 1 << 16
@@ -50,8 +51,9 @@ class Text:
 
     `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
-    tokens; cls, an embedding; hidden, all states; classes, a number per class. With `normalise`
-    embeddings have length 1. With a public embedding `embedding` is its digest, and `tables` the embedding itself.
+    tokens; cls, an embedding; hidden, all states; classes, a number per class; tokens, that for each token; spans, two
+    numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a
+    public embedding `embedding` is its digest, and `tables` the embedding itself.
     """
 
     tokenizer: str
@@ -128,12 +130,12 @@ class Text:
             self.encoder.no_truncation()
 
     def embeddings(self, outputs: NDArray[np.float64], x: NDArray[np.float32]) -> Embeddings | None:
-        """Embeddings (N, hidden) from real outputs (N, outputs); None where these are classes.
+        """Embeddings (N, hidden) from real outputs (N, outputs); None where these are no embeddings.
 
         The last row of each of the inputs `x` is its mask.
         """
         kept = x[:, -1].astype(np.float64)
-        if self.pooling == "classes":
+        if self.pooling in NO_EMBEDDING:
             return None
         vectors = outputs.astype(np.float64)
         if self.pooling == "hidden":

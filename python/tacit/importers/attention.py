@@ -14,7 +14,7 @@ from tacit.importers.weaver import Values, Weaver
 
 MATRIX = {"kernel": [1, 1], "stride": [1, 1], "padding": [0] * 4, "dilation": [1, 1], "groups": 1}
 """Geometry of a convolution that is a matrix product at every position."""
-MOST_CLASSES = 4096
+MOST_CLASSES = 8192
 """Most values of a softmax."""
 MOST_NORMALISED = 8192
 """Values over which the engine normalises at once."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import MisuseError
-from tacit.importers.encoder import Encoder
 
 LONGEST_CONFIG = 1 << 20
 
@@ -58,21 +57,6 @@ class Present(dict[str, NDArray[np.float32]]):
 
     def __missing__(self, name: str) -> NoReturn:
         raise MisuseError(f"{self.folder}: the weights lack `{name}`; save the whole model again")
-
-
-def checked(
-    folder: Path, weights: Mapping[str, NDArray[np.float32]], encoder: Encoder, sequence: int
-) -> Mapping[str, NDArray[np.float32]]:
-    """The weights, whose tables must fit the configuration and have a position for every token."""
-    found = Present(folder, weights)
-    for name in ("word", "position"):
-        table = found[f"embeddings.{name}_embeddings.weight"]
-        if table.ndim != 2 or table.shape[1] != encoder.hidden:
-            raise MisuseError(f"{folder}: the {name} embeddings have shape {list(table.shape)}, unlike config.json")
-    most = len(found["embeddings.position_embeddings.weight"]) - encoder.first_position
-    if not 1 <= sequence <= most:
-        raise MisuseError(f"{folder}: --sequence must be from 1 to {most}, the positions the model has")
-    return found
 
 
 def read_json(path: Path) -> dict[str, Any]:

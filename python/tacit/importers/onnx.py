@@ -25,7 +25,7 @@ from tacit.importers.forms.functions import inline
 from tacit.importers.forms.fused import adopt
 from tacit.importers.forms.plain import plain
 from tacit.importers.guard import guarded
-from tacit.importers.huggingface import is_directory_of_model, read_directory
+from tacit.importers.huggingface import is_directory_of_model, read_directory, read_images, reads_pictures
 from tacit.importers.kinds import remedy
 from tacit.importers.operators import CONVERTERS
 from tacit.importers.packed import model_name, packed, unpack
@@ -183,6 +183,10 @@ def read(
             raise MisuseError(
                 f"{path} is a directory of Hugging Face, whose ends are known: leave --result and --input-... out"
             )
+        if reads_pictures(path):
+            if public or sequence is not None:
+                raise MisuseError(f"{path} reads pictures: leave --sequence and --public-embedding out")
+            return read_images(path)
         return read_directory(path, needed(path, sequence), public)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")

@@ -7,7 +7,7 @@ use crate::functions::newton::Newton;
 use crate::functions::smu::Smooth;
 use crate::ops::Extend;
 use crate::source::lowering::{IntegerNode, Lowering};
-use crate::source::scaling::side;
+use crate::source::scaling::{TOLERANCE, levels, side};
 use crate::tensor::Format;
 
 /// Inverse roots of variances, and of denominators: one for each row, so precise ones.
@@ -16,7 +16,8 @@ pub(super) const NORM: Newton = Newton { iterations: 3, ratio: 2, precision: 10 
 pub(super) const LATER: u32 = 12;
 
 /// Clips the tensor at a place to at most so many bits at its own scale, fewer where the
-/// calibrated range needs fewer, and tells how many.
+/// calibrated range needs fewer, and tells how many. Where its scale is so fine that the range
+/// needs more, the tensor is rescaled first.
 pub(super) fn clip_within(
     step: &mut dyn Lowering,
     place: usize,
@@ -24,6 +25,10 @@ pub(super) fn clip_within(
     range: (f64, f64),
     bits: u32,
 ) -> Result<u32> {
+    let most = levels(bits - 1);
+    if side(range) > (most + 1.0) * step.input(place)?.format.scale * (1.0 + TOLERANCE) {
+        step.rescale(place, &format!("{name}.rescaled"), side(range) / most)?;
+    }
     let scale = step.input(place)?.format.scale;
     let needed = (side(range) / scale).log2().ceil().clamp(1.0, 15.0) as u32 + 1;
     let bits = bits.min(needed.max(4));

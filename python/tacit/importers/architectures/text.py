@@ -1,0 +1,126 @@
+"""What architectures that read tokens have in common: the input, embeddings, the mask, and the registration.
+
+Input `x` is float32 (N, 2, sequence): row 0 has token ids, row 1 the mask, 1 for a token and 0 for padding. Where the
+embedding is public it is (N, width + 1, sequence): hidden states as `embed` gives them, and below them the mask.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from tacit.errors import MisuseError
+from tacit.importers.architectures.config import Config
+from tacit.importers.architectures.graph import Graph, Weights
+from tacit.importers.architectures.heads import COMMON, RANKS, Head, Kind
+
+MASKED = -1e4
+"""Added to the scores of padding: e to this power is 0."""
+PENALTY = "mask.scores"
+
+
+class Tables(NamedTuple):
+    """Embeddings: a norm of rows of `words` (V, width) plus `places` (positions, width), which may be None.
+
+    `places` has positions and the first token type added up, beginning with the first token's; `norm` is the name
+    of the norm's weights, which has no bias unless `biased`.
+    """
+
+    words: NDArray[np.float32]
+    places: NDArray[np.float32] | None
+    norm: str
+    epsilon: float
+    biased: bool = True
+
+    def placed(self, sequence: int) -> NDArray[np.float32]:
+        """What is added to the embeddings of `sequence` tokens."""
+        shape = (sequence, self.words.shape[1])
+        return np.zeros(shape, np.float32) if self.places is None else self.places[:sequence]
+
+
+class Written(NamedTuple):
+    """What layers are written for: the configuration, the length, and whether clients embed their tokens."""
+
+    config: Config
+    sequence: int
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class TextArchitecture:
+    """Models of one `model_type`.
+
+    `prefix` is that of the weights in models with a head. `check` refuses configurations, `tables` gives the
+    embeddings, `layers` writes everything from normalised embeddings (N, sequence, width) to states, and `heads` are
+    those that other architectures do not have, of sequence classification at least.
+    """
+
+    prefix: str
+    check: Callable[[Config], None]
+    tables: Callable[[Config, Weights], Tables]
+    layers: Callable[[Graph, Written, str], str]
+    heads: Callable[[Config], dict[Kind, Head]]
+
+
+def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
+    """The model; `weights` have their names without the prefix."""
+    graph, (config, sequence, public) = Graph(weights), written
+    graph.first()
+    tables = sound(config, architecture.tables(config, weights), sequence)
+    width = tables.words.shape[1]
+    x = given_states(graph, width) if public else embed(graph, tables, given_ids(graph), sequence)
+    row = graph.constant("mask.row", np.int64(width if public else 1))
+    mask = graph.add("Gather", "mask", "x", row, axis=1)
+    penalise(graph, mask)
+    x = architecture.layers(graph, written, x)
+    output = head_of(architecture, config, kind)(graph, x, mask)
+    return graph.model(name, [width + 1 if public else 2, sequence], output, RANKS[kind])
+
+
+def head_of(architecture: TextArchitecture, config: Config, kind: Kind) -> Head:
+    """What writes the head."""
+    return (COMMON | architecture.heads(config))[kind]
+
+
+def sound(config: Config, tables: Tables, sequence: int) -> Tables:
+    """The tables, which must have a position for every token."""
+    if tables.words.ndim != 2:
+        raise MisuseError(f"{config.folder}: the word embeddings have shape {list(tables.words.shape)}")
+    if tables.places is not None and tables.places.shape[1:] != tables.words.shape[1:]:
+        found = f"{list(tables.places.shape)} beside {list(tables.words.shape)} of words"
+        raise MisuseError(f"{config.folder}: the position embeddings have shape {found}")
+    most = len(tables.places) if tables.places is not None else config.whole("max_position_embeddings", 512)
+    if not 1 <= sequence <= most:
+        raise MisuseError(f"{config.folder}: --sequence must be from 1 to {most}, the positions the model has")
+    return tables
+
+
+def given_ids(graph: Graph) -> str:
+    """Tokens (N, sequence) of the input."""
+    return graph.add("Cast", "ids", graph.row("ids.float", "x", 0), to=TensorProto.INT64)
+
+
+def given_states(graph: Graph, width: int) -> str:
+    """Hidden states (N, sequence, width) of the input."""
+    ends = [graph.integers(f"states.{role}", [value]) for role, value in (("first", 0), ("end", width))]
+    rows = graph.add("Slice", "states.rows", "x", *ends, graph.integers("states.axis", [1]))
+    return graph.add("Transpose", "states", rows, perm=[0, 2, 1])
+
+
+def embed(graph: Graph, tables: Tables, ids: str, sequence: int) -> str:
+    """Embeddings of tokens, positions and the first token type, normalised."""
+    x = graph.add("Gather", "embedding", graph.constant("embedding.weight", tables.words), ids, axis=0)
+    if tables.places is not None:
+        x = graph.add("Add", "embedding.placed", x, graph.constant("embedding.positions", tables.placed(sequence)))
+    return graph.normalise("embedding.norm", x, tables.norm, tables.epsilon, tables.biased)
+
+
+def penalise(graph: Graph, mask: str) -> str:
+    """What is added to scores, named `PENALTY`: 0 where the mask is 1, `MASKED` where it is 0; (N, 1, 1, sequence)."""
+    absent = graph.add("Sub", "mask.absent", graph.constant("mask.one", np.float32(1)), mask)
+    scaled = graph.add("Mul", "mask.scaled", absent, graph.constant("mask.penalty", np.float32(MASKED)))
+    return graph.add("Unsqueeze", PENALTY, scaled, graph.integers("mask.axes", [1, 2]))
