@@ -44,7 +44,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "MPNetForSequenceClassification": TEXT,
     "DebertaV2Model": TEXT | DEBERTA | BUCKETS | {"type_vocab_size": 0},
     "DebertaV2ForSequenceClassification": TEXT | DEBERTA | {"pooler_hidden_size": 16, "type_vocab_size": 2},
-    "ModernBertModel": TEXT | {"num_hidden_layers": 4, "local_attention": 20},
+    "ModernBertModel": TEXT | {"num_hidden_layers": 4, "local_attention": 4},
     "ModernBertForSequenceClassification": TEXT | {"norm_bias": True, "mlp_bias": True, "attention_bias": True},
     "ModernBertForTokenClassification": TEXT,
     "ViTModel": IMAGE,

@@ -17,7 +17,7 @@ HIDDEN = -1000.0
 """A constant this low, or lower, hides the score that it is added to."""
 NOTHING = 12.0
 """How far below all others a score weighs nothing: a part of e^-12."""
-MOVING = {"Identity", "Reshape", "View", "Transpose"}
+MOVING = {"Identity", "Mask", "Reshape", "View", "Transpose"}
 Weights = dict[str, NDArray[np.float32]]
 
 

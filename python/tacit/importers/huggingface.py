@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 
 from tacit.data.embedding import Embedding
-from tacit.data.text import Pooling
 from tacit.importers.architectures import IMAGES, INSTEAD, TEXTS, image
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Weights
@@ -124,7 +123,7 @@ def pooling(config: Config) -> Kind:
     raise config.unsupported(f"pooling by {', '.join(modes) or 'nothing'}", "use pooling by mean_tokens or cls_token")
 
 
-def pooling_of(folder: Path) -> Pooling:
+def pooling_of(folder: Path) -> Kind:
     """What the output of the model in `folder` is: sums or states of tokens, classes, or numbers per token."""
     config = configuration(folder)
     return head(config) if config.get("model_type") in TEXTS else "hidden"

@@ -77,8 +77,8 @@ def rows(config: Config, sequence: int) -> NDArray[np.int64]:
     logarithm = np.log(far / np.float32(middle)) / np.log(np.float32((most - 1) / middle))
     large = np.ceil(logarithm * (middle - 1)).astype(np.int64) + middle
     near = np.where(np.abs(distance) <= middle, distance, large * np.sign(distance))
-    places = np.clip(near + buckets, 0, 2 * buckets - 1)
-    return np.asarray(places, np.int64)
+    found: NDArray[np.int64] = np.clip(near + buckets, 0, 2 * buckets - 1)
+    return found
 
 
 def distances(config: Config, weights: Weights, sequence: int) -> Array:

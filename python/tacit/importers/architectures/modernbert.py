@@ -9,7 +9,7 @@ from tacit.importers.architectures import post_norm
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind, cls
-from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
+from tacit.importers.architectures.text import MASKED, PENALTY, Tables, TextArchitecture, Written
 
 LOCAL, GLOBAL = "sliding_attention", "full_attention"
 BASES = {LOCAL: ("local_rope_theta", 10000.0), GLOBAL: ("global_rope_theta", 160000.0)}
@@ -89,7 +89,8 @@ def attention(graph: Graph, config: Config, layer: int, x: str, kind: str) -> st
         rotated(graph, f"{at}.{role}", part, kind, width) for role, part in zip(roles, split[:2], strict=False)
     )
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = post_norm.scored(graph, at, query, turned, {"masked": PENALTY})
+    near = "window" if kind == LOCAL and "window" in graph.constants else None
+    scores = post_norm.scored(graph, at, query, turned, {"near": near, "masked": PENALTY})
     shares = graph.add("Softmax", f"{at}.weights", scores, axis=-1)
     context = post_norm.attended(graph, hidden, at, shares, split[2])
     return graph.dense(f"{at}.attended", context, f"layers.{layer}.attn.Wo", biased)
@@ -108,7 +109,9 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers and the last norm."""
     config, sequence = written.config, written.sequence
     sorts = kinds(config)
-    refuse_windows(config, sorts, sequence)
+    reach = window(config, sequence)
+    if reach is not None:
+        graph.constant("window", reach)
     hidden, count = config.divided("hidden_size", "num_attention_heads")
     for kind in set(sorts):
         for role, value in zip(("cosine", "sine"), rotary(config, kind, sequence, hidden // count), strict=True):
@@ -123,12 +126,11 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     return norm(graph, config, "last", x, "final_norm")
 
 
-def refuse_windows(config: Config, sorts: list[str], sequence: int) -> None:
-    """Refuse lengths at which some tokens are out of each other's reach in layers that attend to neighbours only."""
-    most = config.whole("local_attention", 128) // 2 + 1
-    if LOCAL in sorts and sequence > most:
-        reach = f"a length of {sequence} tokens, of which some are out of reach of others (local_attention)"
-        config.refuse(reach, f"use at most --sequence {most}")
+def window(config: Config, sequence: int) -> NDArray[np.float32] | None:
+    """What is added to scores (sequence, sequence) in layers that attend to neighbours; None if all are in reach."""
+    reach, places = config.whole("local_attention", 128) // 2, np.arange(sequence)
+    far = np.abs(places[:, None] - places[None, :]) > reach
+    return np.where(far, np.float32(MASKED), np.float32(0)) if far.any() else None
 
 
 def norm(graph: Graph, config: Config, name: str, x: str, weight: str) -> str:
