@@ -37,6 +37,6 @@ IMAGES: Mapping[str, ImageArchitecture] = {
 }
 INSTEAD: Mapping[str, str] = {
     "clip": "save the half that reads pictures: CLIPVisionModelWithProjection.from_pretrained(..).save_pretrained(..)",
-    "clip_text_model": "its embedding is that of a text's last token, whose place is secret; use a sentence transformer",
+    "clip_text_model": "its embedding is that of a text's last token, whose place is secret: use a sentence model",
 }
 """What to do about models that are not supported though parts of them are, or that are often asked for."""
