@@ -213,6 +213,9 @@ def own_mask(graph: Plain, node: onnx.NodeProto, mask: str) -> str:
     """Write what a mask adds to scores: itself, or a penalty where it is false."""
     if graph.kind(mask) != TensorProto.BOOL:
         return mask
+    known = graph.value(mask)
+    if known is not None and not known.any(axis=-1).all():
+        graph.refuse(node, "with a query that no key is shown to", "show each query at least one key")
     zero, penalty = graph.floats(node, 0.0), graph.floats(node, HIDING)
     return graph.put(node, "Where", [mask, zero, penalty])
 

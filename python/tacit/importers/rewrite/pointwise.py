@@ -26,6 +26,9 @@ def absolute(w: Writer) -> str:
 def prelu(w: Writer) -> str:
     """PRelu: `slope*x + (1 - slope)*relu(x)`, with one slope, or one per channel or element."""
     slope = w.call.required(1, "slope")
+    whole = (1, *w.shape)
+    if slope.ndim > len(whole) or np.broadcast_shapes(slope.shape, whole) != whole:
+        w.call.refuse(f"with slopes of shape {list(slope.shape)}", "give all examples the same slopes")
     if (slope == 1).all():
         return w.x
     positive = w.put("Relu", w.x)
