@@ -15,6 +15,7 @@ from tacit import _core
 from tacit.compiler import metadata
 from tacit.compiler.clipping import MINMAX, Clip, percentile
 from tacit.compiler.clipping import parse as parse_clip
+from tacit.compiler.doubt import looked_at
 from tacit.compiler.equalise import WORTH, Widths, equalised
 from tacit.compiler.parts import needs_units, one_array, units
 from tacit.compiler.penalties import soften
@@ -202,12 +203,7 @@ def compile_model(
     options = with_widths(options)
     graph = graph if x is None else evened(source, graph, x, options)
     seen = calibrate(source, graph, x, input_range, options.clipping)
-    for name, (low, high) in seen.beyond.items():
-        least, most = graph.bounds[name]
-        options.say(
-            f"`{name}` reaches {low:.3g} to {high:.3g}; the quantised model cuts it to {least:.3g} to {most:.3g}, "
-            "and this one does not; if it left an activation out, quantise again with QDQKeepRemovableActivations"
-        )
+    say_uncut(graph, seen, options)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
     if options.weight_rounding == "fed-back" and x is not None:
@@ -225,10 +221,22 @@ def compile_model(
     summary = with_room(graph, ranges, make, options.say)
     if exact:
         summary["plan"] = str(write_plan(output))
+    elif x is not None:
+        summary |= looked_at(source, graph, output, x, options.say)
     if text is not None:
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
+
+
+def say_uncut(graph: Source, seen: Calibration, options: Options) -> None:
+    """Say which tensors leave the range that a quantised model cuts them to."""
+    for name, (low, high) in seen.beyond.items():
+        least, most = graph.bounds[name]
+        options.say(
+            f"`{name}` reaches {low:.3g} to {high:.3g}; the quantised model cuts it to {least:.3g} to {most:.3g}, "
+            "and this one does not; if it left an activation out, quantise again with QDQKeepRemovableActivations"
+        )
 
 
 @contextmanager
