@@ -21,7 +21,7 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::curve::{self, Curve};
+use super::curve::{self, Curve, Ending};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -84,7 +84,7 @@ impl Gelu {
             },
             positive: choice(wide, inner),
             bent: clips.then(|| choice(function.magnitude, function.magnitude)),
-            bump: Curve::new(count, &function.bump, inner, radix)?,
+            bump: Curve::new(count, &function.bump, inner, radix, Ending::default())?,
             extension: extension.transpose()?,
             function: function.clone(),
         })
@@ -152,7 +152,7 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut ots: Correlations)
         absolute = plan.chosen(channel, choice, &absolute, bent, &mut ots)?;
     }
     let now = ots.split(role, &plan.bump.demand())?;
-    let bump = curve::run(channel, &plan.bump, &absolute, now)?;
+    let bump = curve::run(channel, &plan.bump, (&absolute, None), now)?;
     let result = positive.add_scaled(&bump, -1);
     let Some(extension) = &plan.extension else { return Ok(result) };
     let depth = plan.function.depth;

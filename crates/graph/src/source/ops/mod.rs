@@ -13,6 +13,7 @@ mod clipping;
 mod concat;
 mod conv;
 mod embedding;
+mod folded;
 mod gelu;
 mod gemm;
 mod identity;

@@ -29,6 +29,10 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
                 let half = u64::from(middle == 0) & (sum >> (plan.low - 1));
                 assert_eq!(ours.upper_half.get(i) ^ theirs.upper_half.get(i), half, "{x} + {y}");
             }
+            if plan.interior.is_some() {
+                let inside = u64::from(middle == 0 && sum & mask(plan.low) > 0);
+                assert_eq!(ours.interior.get(i) ^ theirs.interior.get(i), inside, "{x} + {y}");
+            }
         }
     }
 }
@@ -51,6 +55,9 @@ fn all_small_pairs_compare() {
                 check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
                 if low > 1 {
                     check(&Comparison::with_halves(low, bits, radix), &x, &y, &mut rng);
+                    let plan = Comparison::with_interior(low, bits, radix);
+                    check(&plan, &x, &y, &mut rng);
+                    check(&plan.asked_by(Role::Server), &x, &y, &mut rng);
                 }
             }
         }
@@ -83,5 +90,6 @@ fn wide_pairs_compare() {
         check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
         check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
         check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen), &x, &y, &mut rng);
+        check(&Comparison::with_interior(low.max(2), bits, Radix::Eight), &x, &y, &mut rng);
     }
 }
