@@ -19,7 +19,7 @@ pub const MOST: u32 = 14;
 /// Bits of the largest entry of a table of all values.
 const ENTRY: u32 = 16;
 /// Rounds of lines, of which most are comparisons'.
-const LINES_ROUNDS: usize = 22;
+const LINES_ROUNDS: usize = 16;
 /// Bits of the largest end of a line.
 const END: u32 = 60;
 /// Bits after the point of slopes, beyond those that the lower bits of the argument need.
@@ -69,7 +69,9 @@ pub struct Lines {
     pub slopes: Vec<i64>,
     /// Bits that hold any point of the lines, not read as signed.
     pub width: u32,
-    /// Bits of slopes, signed.
+    /// The least slope.
+    pub least: i64,
+    /// Bits of what slopes are above the least, with a bit to spare.
     pub slope_bits: u32,
 }
 
@@ -202,12 +204,14 @@ impl Lines {
     fn measured([drop, fraction]: [u32; 2], starts: Vec<u64>, slopes: Vec<i64>) -> Self {
         let ends = starts.iter().zip(&slopes);
         let ends = ends.map(|(start, slope)| *start as i64 + (slope.max(&0) << drop));
+        let least = slopes.iter().copied().min().unwrap_or(0);
         Self {
             pieces: starts.len().ilog2(),
             drop,
             fraction,
             width: width(ends).max(fraction + 1),
-            slope_bits: width(slopes.iter().map(|slope| slope.abs())) + 1,
+            least,
+            slope_bits: width(slopes.iter().map(|slope| slope - least)) + 1,
             starts,
             slopes,
         }
@@ -219,9 +223,7 @@ impl Lines {
         let [wide, slope] = [self.width + 1, self.slope_bits].map(|bits| bits as usize);
         let [drop, fraction] = [self.drop, self.fraction].map(|bits| bits as usize);
         let tables = ((1 << self.pieces) - 1) * (wide + slope);
-        let [falls, rises] = [-1, 1].map(|sign| self.slopes.iter().all(|slope| slope * sign >= 0));
-        let compared = if falls || rises { 0 } else { slope };
-        let compared = (2 * drop + compared + fraction) * COMPARED_BITS;
+        let compared = (drop + fraction) * COMPARED_BITS + wide - drop;
         let narrow = drop.min(slope);
         let product = 2 * narrow * (wide + 1) + 2 * (2 * wide - drop - slope);
         let mirror = if mirrors { 2 * wide } else { 0 };

@@ -132,19 +132,9 @@ impl Comparison {
         self.asks
     }
 
-    /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether
-    /// they are `2^(low - 1)` or more; `1 < low < bits`.
-    pub fn with_halves(low: u32, bits: u32, radix: Radix) -> Self {
-        Self::halves(low, bits, radix, false)
-    }
-
-    /// Like [`Comparison::with_halves`], and tells besides whether sums are above zero and
-    /// below `2^low`.
-    pub fn with_interior(low: u32, bits: u32, radix: Radix) -> Self {
-        Self::halves(low, bits, radix, true)
-    }
-
-    fn halves(low: u32, bits: u32, radix: Radix, interior: bool) -> Self {
+    /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether they are
+    /// `2^(low - 1)` or more, and for `interior` whether they are not zero; `1 < low < bits`.
+    pub fn with_halves(low: u32, bits: u32, radix: Radix, interior: bool) -> Self {
         let mut plan = Self::empty(low, bits);
         let below = plan.digits(0..low - 1, interior, radix);
         let bit = plan.digits(low - 1..low, interior, radix).pop();

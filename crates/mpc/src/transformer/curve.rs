@@ -6,7 +6,7 @@
 //! | Out | shares of the curve's value at z, or of `span` minus it where the bit is set, mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | whole: a table of narrow entries (`digits.rs`); lines: a truncation, two tables of an entry for each piece, a narrow product, a truncation; a choice among shares where it mirrors |
+//! | Cost | whole: a table of narrow entries (`digits.rs`); lines: a truncation, a table with a start and a slope for each piece, a narrow product by the carry that the truncation found, a truncation; a choice among shares where it mirrors |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), splines and tables of truncated arguments |
 //!
 //! Values are those of [`graph::functions::curve`].
@@ -14,6 +14,7 @@
 use graph::functions::curve;
 use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
+use zeroize::Zeroizing;
 
 use super::digits::{self, Digits};
 use crate::arithmetic::extend::Sign;
@@ -35,28 +36,15 @@ pub(super) enum Curve {
     Lines(Box<Lines>),
 }
 
-/// What becomes of a curve's points.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ending {
-    /// Whether points are looked up with a bit to spare, so that none wraps and the extension of
-    /// the result takes no comparison, and whether slopes of one sign are looked up without it, so
-    /// that their products take none either. A table has no need of it.
-    pub(super) headroom: bool,
-    /// What is left of by the curve's value where a bit is set.
-    pub(super) span: Option<i64>,
-}
-
 /// Lines through pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     lines: curve::Lines,
     /// Width of the points.
     wide: u32,
-    /// What slopes are looked up times: -1 where none rises and that saves a comparison.
-    turned: i64,
-    upper: Truncate,
-    start: Lookup,
-    slope: Lookup,
+    pieces: Truncate,
+    /// Starts, and what slopes are above the least, by one choice.
+    ends: Lookup,
     product: Multiply,
     mirror: Option<Mirror>,
     rounding: Truncate,
@@ -73,7 +61,8 @@ struct Mirror {
 }
 
 impl Curve {
-    /// `count` values of `curve`.
+    /// `count` values of `curve`, or with a `span` of what the curve leaves of it where a bit is
+    /// set.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that its parts have not.
@@ -82,15 +71,15 @@ impl Curve {
         curve: &curve::Curve,
         out_bits: u32,
         radix: Radix,
-        ending: Ending,
+        span: Option<i64>,
     ) -> Result<Self> {
         match curve {
             curve::Curve::Whole(entries) => {
                 let table = Digits::new(count, entries.clone(), out_bits)?;
-                Ok(Self::Whole(ending.span.into_iter().fold(table, Digits::mirrored)))
+                Ok(Self::Whole(span.into_iter().fold(table, Digits::mirrored)))
             }
             curve::Curve::Lines(lines) => {
-                let lines = Lines::new(count, lines, out_bits, radix, ending)?;
+                let lines = Lines::new(count, lines, out_bits, radix, span)?;
                 Ok(Self::Lines(Box::new(lines)))
             }
         }
@@ -113,10 +102,10 @@ impl Curve {
         match self {
             Self::Whole(table) => table.cost(),
             Self::Lines(lines) => {
-                let upper = lines.upper.cost().then(lines.start.cost()).then(lines.slope.cost());
+                let ends = lines.pieces.cost().then(lines.ends.cost());
                 let mirror = lines.mirror.as_ref();
                 let mirror = mirror.map_or(Cost::NONE, |mirror| mirror.choice.cost(mirror.first));
-                upper.then(lines.product.cost()).then(mirror).then(lines.rounding.cost())
+                ends.then(lines.product.cost()).then(mirror).then(lines.rounding.cost())
             }
         }
     }
@@ -128,29 +117,27 @@ impl Lines {
         lines: &curve::Lines,
         out_bits: u32,
         radix: Radix,
-        ending: Ending,
+        span: Option<i64>,
     ) -> Result<Self> {
         let (pieces, drop, fraction) = (lines.pieces, lines.drop, lines.fraction);
-        let span = ending.span.map(|span| (span + 1) << fraction);
+        let span = span.map(|span| (span + 1) << fraction);
         let wide = span.map_or(lines.width, |span| lines.width.max(span.max(1).ilog2() + 1));
-        let wide = wide + u32::from(ending.headroom);
-        let [falls, rises] = [-1, 1].map(|sign| lines.slopes.iter().all(|slope| slope * sign >= 0));
-        let (known, turned) = (ending.headroom && (falls || rises), if rises { 1 } else { -1 });
-        let of_slopes = if known { Sign::NonNegative } else { Sign::Unknown };
+        // A bit to spare, where the result is extended, saves the extension's comparison.
+        let extends = out_bits > wide - fraction;
+        let wide = wide + u32::from(extends);
+        let sign = if extends { Sign::NonNegative } else { Sign::Unsigned };
         let factors = [
-            Factor { bits: lines.slope_bits, sign: of_slopes },
+            Factor { bits: lines.slope_bits, sign: Sign::NonNegative },
             Factor { bits: drop, sign: Sign::Unsigned },
         ];
-        let sign = if ending.headroom { Sign::NonNegative } else { Sign::Unsigned };
-        let product = Multiply::new(count, factors, wide, radix)?;
+        let carried = wide.saturating_sub(drop).max(1);
+        let product = Multiply::told(count, factors, wide, radix)?;
         let choice = Inside { count, bits: wide, cap: None, out_bits: wide, asks: Role::Client };
         let first = product.cost().last.unwrap_or(Role::Client);
         Ok(Self {
             wide,
-            turned: if known { turned } else { 1 },
-            upper: Truncate::new(count, pieces + drop, drop, pieces, radix)?,
-            start: Lookup::new(count, pieces, wide)?,
-            slope: Lookup::new(count, pieces, lines.slope_bits)?,
+            pieces: Truncate::splitting(count, [pieces + drop, drop, carried], radix)?,
+            ends: Lookup::pair(count, pieces, [wide, lines.slope_bits])?,
             product,
             mirror: span.map(|span| Mirror { span, choice, first }),
             rounding: Truncate::widening(count, wide, fraction, out_bits, sign, radix)?,
@@ -160,13 +147,12 @@ impl Lines {
 
     /// Slopes as they are looked up.
     fn slopes(&self) -> Vec<u64> {
-        self.lines.slopes.iter().map(|slope| (slope * self.turned) as u64).collect()
+        self.lines.slopes.iter().map(|slope| (slope - self.lines.least) as u64).collect()
     }
 
     /// Correlations of the points.
     fn points(&self) -> Demand {
-        let tables = self.start.demand() + self.slope.demand();
-        self.upper.demand() + tables + self.product.demand()
+        self.pieces.demand() + self.ends.demand() + self.product.demand()
     }
 }
 
@@ -194,17 +180,19 @@ pub(super) fn run(
         Curve::Whole(table) => return digits::run(channel, table, (z, mirrors), ots),
         Curve::Lines(lines) => lines,
     };
-    let now = ots.split(role, &lines.upper.demand())?;
-    let piece = truncate::run(channel, &lines.upper, z, now)?;
-    let now = ots.split(role, &lines.start.demand())?;
-    let start = lookup::run(channel, &lines.start, &piece, held(role, &lines.lines.starts), now)?;
+    let now = ots.split(role, &lines.pieces.demand())?;
+    let mut parts = truncate::run_split(channel, &lines.pieces, z, now)?;
+    let carry = Zeroizing::new(std::mem::take(&mut parts.carry));
+    let now = ots.split(role, &lines.ends.demand())?;
     let slopes: Vec<u64> = lines.slopes();
-    let now = ots.split(role, &lines.slope.demand())?;
-    let slope = lookup::run(channel, &lines.slope, &piece, held(role, &slopes), now)?;
+    let ends = [lines.lines.starts.as_slice(), slopes.as_slice()].map(|table| held(role, table));
+    let [start, slope] = lookup::run_pair(channel, &lines.ends, &parts.upper, ends, now)?;
     let now = ots.split(role, &lines.product.demand())?;
     let low = z.narrow(lines.lines.drop)?;
-    let rise = multiply::run(channel, &lines.product, &slope, &low, now)?;
-    let mut point = start.add_scaled(&rise, lines.turned);
+    let told = (&low, Some(&*carry));
+    let rise = multiply::run_told(channel, &lines.product, &slope, told, now)?;
+    let least = parts.lower.narrow(lines.wide)?;
+    let mut point = start.add_scaled(&rise, 1).add_scaled(&least, lines.lines.least);
     if let (Some(mirror), Some(bit)) = (&lines.mirror, mirrors) {
         let zero = Share::new(vec![0; point.len()], lines.wide);
         let other = zero.add_scaled(&point, -2).plus(role, mirror.span);

@@ -23,7 +23,7 @@ use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::curve::{self, Curve, Ending};
+use super::curve::{self, Curve};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{self, Comparison, Radix};
@@ -136,19 +136,16 @@ impl Fold {
             Argument::Odd { span } => Some(span),
             _ => None,
         };
-        let ending = Ending { headroom: true, span };
         let extension = (out_bits > inner)
             .then(|| Extend::new(count, inner, out_bits, Sign::NonNegative, radix));
+        let interior = function.tells_ends_apart();
         Ok(Self {
             count,
             bits,
-            comparison: match function.tells_ends_apart() {
-                true => Comparison::with_interior(magnitude + 1, bits - 1, radix),
-                false => Comparison::with_halves(magnitude + 1, bits - 1, radix),
-            },
+            comparison: Comparison::with_halves(magnitude + 1, bits - 1, radix, interior),
             positive,
             argument,
-            curve: Curve::new(count, &function.curve, inner, radix, ending)?,
+            curve: Curve::new(count, &function.curve, inner, radix, span)?,
             extension: extension.transpose()?,
             function: function.clone(),
         })

@@ -21,7 +21,7 @@ use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::curve::{self, Curve, Ending};
+use super::curve::{self, Curve};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -79,12 +79,12 @@ impl Gelu {
             bits,
             widening,
             comparison: match clips {
-                true => Comparison::with_halves(exact, wide - 1, radix),
+                true => Comparison::with_halves(exact, wide - 1, radix, false),
                 false => Comparison::carry(wide - 1, radix),
             },
             positive: choice(wide, inner),
             bent: clips.then(|| choice(function.magnitude, function.magnitude)),
-            bump: Curve::new(count, &function.bump, inner, radix, Ending::default())?,
+            bump: Curve::new(count, &function.bump, inner, radix, None)?,
             extension: extension.transpose()?,
             function: function.clone(),
         })

@@ -16,7 +16,7 @@ use graph::functions;
 use wire::{Channel, Cost, Result};
 
 use super::circuits;
-use super::curve::{self, Curve, Ending};
+use super::curve::{self, Curve};
 use super::steps::{self, Steps};
 use crate::arithmetic::extend::Sign;
 use crate::arithmetic::multiply::{self, Factor, Multiply};
@@ -119,7 +119,7 @@ impl Ots {
             steps: Steps::new(count, bits, function.thresholds.clone(), wide, radix)?,
             normalising: Multiply::new(count, [known(bits), known(wide)], bits, radix)?,
             leading: Truncate::new(count, bits, drop, leading, radix)?,
-            curve: Curve::new(count, &function.curve, out_bits, radix, Ending::default())?,
+            curve: Curve::new(count, &function.curve, out_bits, radix, None)?,
             scaling: Multiply::new(count, [known(out_bits), known(narrow)], scaled, radix)?,
             rounding: Truncate::new(count, scaled, back, out_bits, radix)?,
             function: function.clone(),
