@@ -13,6 +13,7 @@ use super::{COUNT, Protocol, of_values};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::comet::{smu, softmax as relu};
 use crate::protocol::Protocol as _;
+use crate::transformer::fold::clipped::Clipped;
 use crate::transformer::fold::{self, Fold};
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
@@ -29,6 +30,7 @@ pub(super) fn protocols() -> Vec<Protocol> {
         fold("odd function by lines", (Argument::Odd { span: 62 }, [false; 2], 9), lines(2)),
         fold("smooth function below zero", (Argument::Negative, [true, true], 9), falling()),
         fold("smooth function of all values", (Argument::Whole, [true, false], 9), lines(3)),
+        clipped_fold(),
         softmax("softmax of rows", |rows, of| Softmax::new(rows, of, Radix::Four)),
         softmax("softmax of rows by circuits", |rows, of| {
             Softmax::with_circuits(rows, of, Radix::Four)
@@ -89,6 +91,21 @@ fn fold(
         10,
         (plan.demand(), plan.cost()),
         move |channel, x, ots| fold::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+    )
+}
+
+/// The protocol `clipped` of folds on values of 10 bits, 5 of them told apart on each side of 0.
+#[allow(clippy::unwrap_used)]
+fn clipped_fold() -> Protocol {
+    let argument = Argument::Odd { span: 62 };
+    let clear = functions::Fold::new(5, argument, [false; 2], 0, falling()).unwrap();
+    let plan = Clipped::new(COUNT, 10, &clear, 12, Radix::Four).unwrap();
+    Protocol::new(
+        "odd function by a clip and a table",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| plan.run(channel, std::slice::from_ref(x), ots),
         of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
     )
 }

@@ -15,6 +15,8 @@
 //! argument that saturates is chosen among shares after the last one was taken off, and it is
 //! added again: the choice of nothing is the last one then.
 
+pub mod clipped;
+
 use graph::functions;
 use graph::functions::fold::Argument;
 use ot::{Entry, Job, Table};

@@ -15,9 +15,9 @@ const BOUND: f64 = 1.1;
 const PIECES: std::ops::RangeInclusive<u32> = 3..=8;
 /// Bits after the point beyond those that the argument within a piece needs.
 const GUARDS: std::ops::RangeInclusive<u32> = 1..=3;
-/// Bits that a round is worth: a sixteenth of what it is on a link with delay, since models run
-/// on links of all kinds and those with many functions in a row are for fast ones.
-const ROUND: usize = ROUND_BYTES as usize / 2;
+/// Bits that a round is worth: an eighth of what it is on a link with delay, since models run on
+/// links of all kinds, and a plan for one with delay can still take a table.
+const ROUND: usize = ROUND_BYTES as usize;
 /// Rounds of a clip and a table.
 const TABLE_ROUNDS: usize = 6;
 /// Where functions without limits are taken to be at theirs, in real numbers.

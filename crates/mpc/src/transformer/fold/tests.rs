@@ -2,6 +2,7 @@
 
 use graph::functions::curve::{self, Numbers};
 
+use super::clipped::Clipped;
 use super::*;
 use crate::testing::{computed, split};
 use ring::Random;
@@ -77,6 +78,33 @@ fn every_value_of_narrow_shares_comes_out_as_in_the_clear() {
             check(bits, function, out_bits, &values, radix);
         }
     }
+}
+
+#[test]
+fn a_clip_and_a_table_give_the_same() {
+    let mut rng = Random::seeded(82);
+    for function in functions_of_each_form() {
+        let last = 1i64 << function.magnitude;
+        for (bits, out_bits) in [(function.magnitude + 3, 12), (30, 40), (63, 63)] {
+            let edge = (1i64 << (bits - 1)) - last - 1;
+            let mut values: Vec<i64> = (-2 * last..2 * last).filter(|x| x.abs() <= edge).collect();
+            values.extend([-edge, edge]);
+            let plan = Clipped::new(values.len(), bits, &function, out_bits, Radix::Four).unwrap();
+            let (client, server) = split(&mut rng, &values, bits);
+            let price = (plan.demand(), plan.cost());
+            let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
+                plan.run(ch, std::slice::from_ref(x), ots)
+            });
+            assert_eq!(got, values.iter().map(|x| function.clear(*x)).collect::<Vec<_>>());
+        }
+    }
+    let new = |magnitude, bits, out_bits| {
+        let curve = table(magnitude, |_| 1);
+        let function = new(magnitude, Argument::Even, [true, false], 0, curve);
+        Clipped::new(1, bits, &function, out_bits, Radix::Four).is_err()
+    };
+    assert!(new(8, 12, 12) && new(7, 9, 12) && new(7, 10, 6) && new(7, 10, 64) && new(7, 64, 12));
+    assert!(!new(7, 10, 9));
 }
 
 #[test]
