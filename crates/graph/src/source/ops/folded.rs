@@ -9,8 +9,9 @@ use pricing::fixed::message::ROUND_BYTES;
 
 /// Bits of the largest and of the smallest magnitude.
 const MAGNITUDES: std::ops::RangeInclusive<u32> = 2..=12;
-/// The largest error that is looked for, in last places, half of which is that of rounding.
-const BOUND: f64 = 1.1;
+/// The largest errors that are looked for, in last places, half of which is that of rounding: the
+/// second where no curve keeps the first.
+const BOUNDS: [f64; 2] = [0.8, 1.1];
 /// Bits of the fewest and of the most pieces of lines.
 const PIECES: std::ops::RangeInclusive<u32> = 3..=8;
 /// Bits after the point beyond those that the argument within a piece needs.
@@ -18,8 +19,10 @@ const GUARDS: std::ops::RangeInclusive<u32> = 1..=3;
 /// Bits that a round is worth: an eighth of what it is on a link with delay, since models run on
 /// links of all kinds, and a plan for one with delay can still take a table.
 const ROUND: usize = ROUND_BYTES as usize;
-/// Rounds of a clip and a table.
-const TABLE_ROUNDS: usize = 6;
+/// Rounds of a clip and a table, and of what rounds finer arguments before.
+const TABLE_ROUNDS: [usize; 2] = [6, 6];
+/// Bits that readers take results with beyond their own: products of linear layers are wider.
+const READ_BITS: u32 = 6;
 /// Where functions without limits are taken to be at theirs, in real numbers.
 const REACH: f64 = 64.0;
 
@@ -96,8 +99,10 @@ impl Smooth {
             let [bits, rounds] = fold.price();
             bits.saturating_mul(count).saturating_add(rounds * ROUND)
         };
-        let near = all.iter().filter(|(error, _)| *error <= BOUND);
-        let cheapest = near.min_by_key(|(_, fold)| weight(fold));
+        let cheapest = BOUNDS.into_iter().find_map(|bound| {
+            let near = all.iter().filter(|(error, _)| *error <= bound);
+            near.min_by_key(|(_, fold)| weight(fold))
+        });
         let nearest = || all.iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
         cheapest.or_else(nearest).map(|(_, fold)| fold.clone())
     }
@@ -109,14 +114,17 @@ impl Smooth {
     pub(super) fn is_worth(fold: &Fold, [bits, results]: [u32; 2], count: usize) -> bool {
         let [folded, rounds] = fold.price();
         let table = (results as usize) << bits;
-        let more = rounds.saturating_sub(TABLE_ROUNDS).saturating_mul(ROUND);
+        let [clipped, rescaled] = TABLE_ROUNDS;
+        let finer = fold.magnitude + 1 > bits;
+        let others = clipped + if finer { rescaled } else { 0 };
+        let more = rounds.saturating_sub(others).saturating_mul(ROUND);
         folded.saturating_mul(count).saturating_add(more) < table.saturating_mul(count)
     }
 
-    /// Bits of a table's results in this range at this scale, with those that readers need more.
+    /// About how many bits a table's results have, in this range at this scale, as they are read.
     pub(super) fn width((low, high): (f64, f64), scale: f64) -> u32 {
         let largest = (positive(high.max(-low)) / scale).max(1.0).log2().ceil();
-        largest.clamp(1.0, 30.0) as u32 + 2
+        largest.clamp(1.0, 30.0) as u32 + READ_BITS
     }
 }
 
@@ -143,7 +151,7 @@ fn bumps(argument: Argument, magnitude: u32, real: &impl Fn(i64) -> f64) -> Vec<
     };
     let whole = argument == Argument::Whole;
     let bits = magnitude + u32::from(whole);
-    let below = value(0) + value(edge / 2) + value(if whole { edge } else { edge / 4 }) < 0.0;
+    let below = (0..1 << bits).map(value).sum::<f64>() < 0.0;
     let size = |z: i64| if below { -value(z) } else { value(z) };
     let fold = |curve| Fold::new(magnitude, argument, [true, below], 0, curve).ok();
     curves(bits, size).into_iter().filter_map(fold).collect()
