@@ -175,7 +175,7 @@ def hard_sigmoid(call: Call) -> list[Node]:
     return [scaled, moved, call.last([moved.output], {"op": "Relu", "maximum": 1.0})]
 
 
-FOLDED = {"Elu", "Erf", "HardSwish", "Mish", "Sigmoid", "Silu", "Softplus", "Softsign", "Tanh"}
+FOLDED = {"Cos", "Elu", "Erf", "Exp", "HardSwish", "Mish", "Sigmoid", "Silu", "Sin", "Softplus", "Softsign", "Tanh"}
 """Functions that need not be clipped and looked up where their argument can be folded."""
 
 

@@ -33,6 +33,8 @@ pub(super) enum Form {
     Bump(Argument),
     /// The same on both sides of 0, but for the sign.
     Odd,
+    /// A curve over all arguments.
+    Whole,
 }
 
 /// A function with its parameters.
@@ -55,12 +57,21 @@ impl Smooth {
             Function::Sigmoid | Function::Tanh | Function::Erf | Function::Softsign => {
                 Some(Form::Odd)
             }
+            Function::Exp | Function::Sin | Function::Cos => Some(Form::Whole),
             _ => None,
         }
     }
 
     fn at(&self, x: f64) -> f64 {
         self.function.at(x, self.alpha, self.beta)
+    }
+
+    /// The function; an exponential as its tangent beyond `high`, where nothing was calibrated.
+    fn tamed(&self, x: f64, high: f64) -> f64 {
+        match self.function {
+            Function::Exp if x > high => self.at(high) * (1.0 + x - high),
+            _ => self.at(x),
+        }
     }
 
     /// The largest magnitude of a real argument in `range` that the curve of a bump has to tell
@@ -82,12 +93,20 @@ impl Smooth {
     }
 
     /// The cheapest integer function of so many bits of magnitude that is near the function, for
-    /// scales of inputs and results and for `count` values; the nearest where none is.
-    pub(super) fn folded(&self, magnitude: u32, scales: [f64; 2], count: usize) -> Option<Fold> {
-        let real = |x: i64| self.at(x as f64 * scales[0]) / scales[1];
-        let all = match self.form()? {
+    /// real arguments up to `high`, scales of inputs and results and `count` values; the nearest
+    /// where none is, but for curves over all arguments.
+    pub(super) fn folded(
+        &self,
+        (magnitude, high): (u32, f64),
+        scales: [f64; 2],
+        count: usize,
+    ) -> Option<Fold> {
+        let real = |x: i64| self.tamed(x as f64 * scales[0], high) / scales[1];
+        let form = self.form()?;
+        let all = match form {
             Form::Bump(argument) => bumps(argument, magnitude, &real),
             Form::Odd => odd(magnitude, &real),
+            Form::Whole => whole(magnitude, &real),
         };
         let edge = 1i64 << magnitude;
         let error = |fold: &Fold| {
@@ -104,7 +123,8 @@ impl Smooth {
             near.min_by_key(|(_, fold)| weight(fold))
         });
         let nearest = || all.iter().min_by(|(a, _), (b, _)| a.total_cmp(b));
-        cheapest.or_else(nearest).map(|(_, fold)| fold.clone())
+        let found = cheapest.or_else(|| nearest().filter(|_| form != Form::Whole));
+        found.map(|(_, fold)| fold.clone())
     }
 }
 
@@ -155,6 +175,15 @@ fn bumps(argument: Argument, magnitude: u32, real: &impl Fn(i64) -> f64) -> Vec<
     let size = |z: i64| if below { -value(z) } else { value(z) };
     let fold = |curve| Fold::new(magnitude, argument, [true, below], 0, curve).ok();
     curves(bits, size).into_iter().filter_map(fold).collect()
+}
+
+/// What a function is above its least value.
+fn whole(magnitude: u32, real: &impl Fn(i64) -> f64) -> Vec<Fold> {
+    let edge = 1i64 << magnitude;
+    let base = (-edge..edge).map(real).fold(f64::INFINITY, f64::min).floor();
+    let value = |z: i64| real(z - edge) - base;
+    let fold = |curve| Fold::new(magnitude, Argument::Whole, [false; 2], base as i64, curve).ok();
+    curves(magnitude + 1, value).into_iter().filter_map(fold).collect()
 }
 
 /// What a function on one side of 0 is short of its limit.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 const TABLE_BITS: u32 = 8;
 /// Most bits of an argument's magnitude.
 const CURVE_BITS: u32 = 12;
-/// Values from which on lines cost less than a table, of odd functions of more than 8 bits.
+/// Values from which on lines cost less than a table of more than 8 bits.
 const LINES_FROM: usize = 2000;
 /// How many times finer a second table is where a function is steep, in bits.
 const FINE_BITS: u32 = 5;
@@ -132,11 +132,11 @@ impl Table {
         Smooth { function: self.function, alpha: self.alpha, beta: self.beta }
     }
 
-    /// Bits that the argument is asked to have: more than a table takes for so many values of an
-    /// odd function that lines cost less.
+    /// Bits that the argument is asked to have: more than a table takes for so many values, of an
+    /// odd function or one without a form, that lines cost less.
     fn argument_bits(&self, values: &dyn Values) -> u32 {
         let many = values.shape(0).iter().product::<usize>() >= LINES_FROM;
-        match many && self.smooth().form() == Some(Form::Odd) {
+        match many && matches!(self.smooth().form(), Some(Form::Odd | Form::Whole)) {
             true => values.activation_bits().min(CURVE_BITS),
             false => bits(values),
         }
@@ -151,12 +151,12 @@ impl Table {
         let reach = match smooth.form() {
             None => return Ok(None),
             Some(Form::Bump(_)) => smooth.reach(range, scales[1]),
-            Some(Form::Odd) => range.1.max(-range.0),
+            Some(Form::Odd | Form::Whole) => range.1.max(-range.0),
         };
         let Some(magnitude) = Smooth::magnitude(reach, scales[0]) else { return Ok(None) };
         let count = values.shape(0).iter().product();
         let output = Smooth::width(values.output_range()?, scales[1]);
-        let fold = smooth.folded(magnitude, scales, count);
+        let fold = smooth.folded((magnitude, range.1), scales, count);
         Ok(fold.filter(|fold| Smooth::is_worth(fold, [bits(&*values), output], count)))
     }
 

@@ -20,9 +20,10 @@ fn chosen(smooth: Smooth, bits: u32, side: f64, count: usize) -> ([f64; 2], Fold
             let reach = smooth.function.flat_beyond(1.0 / levels).unwrap_or(side).min(side);
             ([2.0 * reach / f64::from((1u32 << bits) - 1), to], reach)
         }
+        Form::Whole => ([2.0 * side / f64::from((1u32 << bits) - 1), to], side),
     };
     let magnitude = Smooth::magnitude(reach, scales[0]).unwrap();
-    (scales, smooth.folded(magnitude, scales, count).unwrap())
+    (scales, smooth.folded((magnitude, side), scales, count).unwrap())
 }
 
 #[test]
@@ -37,6 +38,9 @@ fn errors_are_within_the_bound_at_all_arguments() {
         (Function::Tanh, 5.0),
         (Function::Erf, 4.0),
         (Function::Softsign, 12.0),
+        (Function::Exp, 3.0),
+        (Function::Sin, 4.0),
+        (Function::Cos, 4.0),
     ];
     for (function, side) in functions {
         for bits in [6, 8, 10, 12] {
@@ -46,7 +50,7 @@ fn errors_are_within_the_bound_at_all_arguments() {
             let error = |x: i64| {
                 // Results saturate above, where calibration saw nothing.
                 let clamped = (x as f64).min(last).max(if fold.relu { -1e9 } else { -last - 1.0 });
-                (fold.clear(x) as f64 - smooth(function).at(clamped * from) / to).abs()
+                (fold.clear(x) as f64 - smooth(function).tamed(clamped * from, side) / to).abs()
             };
             let worst = (-3 * edge..3 * edge).map(error).fold(0.0, f64::max);
             let form = match &fold.curve {
@@ -100,9 +104,20 @@ fn narrow_ranges_need_less_than_the_whole_bend() {
 }
 
 #[test]
+fn an_exponential_goes_on_as_its_tangent() {
+    let exp = smooth(Function::Exp);
+    assert_eq!([exp.tamed(-7.0, 0.0), exp.tamed(0.0, 0.0)], [(-7f64).exp(), 1.0]);
+    assert_eq!(exp.tamed(2.0, 0.0), 3.0);
+    let fold = exp.folded((9, 0.5), [10.0 / 512.0, 1.0 / 256.0], COUNT).unwrap();
+    assert!((fold.clear(-100) - ((-1.953f64).exp() * 256.0).round() as i64).abs() <= 1);
+    // Waves that pieces do not follow stay with a table.
+    assert!(smooth(Function::Sin).folded((11, 900.0), [0.45, 1.0 / 2048.0], COUNT).is_none());
+}
+
+#[test]
 fn other_functions_do_not_fold() {
     let smooth = |function, alpha| Smooth { function, alpha, beta: 0.0 };
-    for function in [Function::Exp, Function::Sin, Function::Round, Function::LeakyRelu] {
+    for function in [Function::Sqrt, Function::Log, Function::Round, Function::LeakyRelu] {
         assert!(smooth(function, 1.0).form().is_none());
     }
     assert!(smooth(Function::Silu, -1.0).form().is_none());
