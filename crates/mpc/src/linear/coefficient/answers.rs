@@ -204,7 +204,7 @@ impl<'a> Arrivals<'a> {
         let own = self.own.next().unwrap_or_default();
         let own = self.layer.packing.spread(own, params.degree());
         let Some(unfolding) = &mut self.unfolding else {
-            return next_ciphertext(channel, &mut self.received, params, Some((own, bits)));
+            return next_ciphertext(channel, &mut self.received, self.layer.sent(), Some(own));
         };
         let mut cipher = unfolding.next(channel, self.layer, &mut self.received)?;
         cipher.add_plain(&own, bits).map_err(misuse)?;
@@ -224,7 +224,7 @@ impl Unfolding<'_> {
             let last = layer.packing.inputs().min(self.came + self.threads);
             let mut jobs = Vec::new();
             while self.came < last {
-                let cipher = next_ciphertext(channel, received, layer.params, None)?;
+                let cipher = next_ciphertext(channel, received, layer.sent(), None)?;
                 jobs.push((cipher, layer.packing.polynomials_of(self.came), self.rng.child()));
                 self.came += 1;
             }

@@ -50,7 +50,7 @@ pub(super) fn send_inputs(
     worker: &mut Worker<'_>,
 ) -> Result<()> {
     let polynomials = layer.packing.encode_folded(values, layer.params.degree()).into_iter();
-    let with = (key, layer.params, layer.encrypted_bits());
+    let with = (key, layer.sent());
     rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }
 

@@ -5,9 +5,10 @@ use he::rlwe::{EXACT_BITS, MOST_LEVELS, Params, TABLE, UnfoldKey, noise};
 
 use wire::{Error, Result};
 
-use super::layer::{Layer, MOST_CIPHERTEXTS, labour, largest, payload};
+use super::layer::{Chosen, Layer, MOST_CIPHERTEXTS, labour, largest, payload};
 use super::packing::Folding;
 use crate::linear::transport::misuse;
+use crate::linear::transport::rlwe::Sent;
 
 /// Most folded plans of a layer, one for each degree and number of levels.
 pub const MOST_FOLDINGS: usize = TABLE.len() * MOST_LEVELS;
@@ -32,9 +33,10 @@ impl Layer {
         self.packing.levels()
     }
 
-    /// Bits of the plaintext as it is encrypted: unfolding makes it larger.
-    pub(super) fn encrypted_bits(&self) -> u32 {
-        self.plain_bits + self.levels() as u32
+    /// How ciphertexts come from the client; unfolding makes plaintexts larger.
+    pub(super) fn sent(&self) -> Sent {
+        let bits = self.plain_bits + self.levels() as u32;
+        Sent { params: self.params, bits, dropped: self.dropped }
     }
 
     /// Transforms that unfolding a ciphertext takes, each for as many primes as a product.
@@ -44,7 +46,8 @@ impl Layer {
 
     /// The load of the weights of a response.
     pub(super) fn load(&self) -> noise::Load {
-        load(&self.packing, (self.largest, self.square_bits), self.params)
+        let Self { params, dropped, .. } = *self;
+        load(&self.packing, (self.largest, self.square_bits), (params, dropped))
     }
 }
 
@@ -56,7 +59,7 @@ fn none() -> Error {
 fn load(
     packing: &Folding,
     (largest, square_bits): (u64, Option<u32>),
-    params: Params,
+    (params, dropped): (Params, u32),
 ) -> noise::Load {
     let count = packing.weights_per_response();
     let levels = packing.levels();
@@ -69,7 +72,7 @@ fn load(
     };
     match levels {
         0 => load,
-        levels => load.unfolded(params, levels),
+        levels => load.unfolded(params, levels, dropped),
     }
 }
 
@@ -86,11 +89,12 @@ fn best(
         Rounding::Exact => plain_bits + noise::EXACT_SPARE,
         Rounding::Stochastic => out_bits + noise::STOCHASTIC_SPARE,
     };
-    if response_bits.max(plain_bits + levels as u32) > params.modulus_bits() {
+    let encrypted_bits = plain_bits + levels as u32;
+    if response_bits.max(encrypted_bits) > params.modulus_bits() {
         return None;
     }
-    let enough = |packing: &Folding| {
-        let load = load(packing, (largest(linear), linear.square_bits), params);
+    let enough = |packing: &Folding, dropped: u32| {
+        let load = load(packing, (largest(linear), linear.square_bits), (params, dropped));
         let noise = noise::Noise::new(params, load, response_bits);
         match linear.rounding {
             Rounding::Stochastic => {
@@ -103,21 +107,27 @@ fn best(
             }
         }
     };
-    let chosen = (params, response_bits);
-    let mut best: Option<(u64, usize, Folding)> = None;
+    let mut best: Option<(u64, usize, Folding, Chosen)> = None;
+    let most_dropped = params.modulus_bits() - encrypted_bits;
     for packing in Folding::candidates(&linear.conv, batch, params.degree(), levels) {
         if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
             continue;
         }
-        let bytes = payload(&packing, chosen);
+        let with = |dropped: u32| Chosen { params, dropped, response_bits };
         let most = best.as_ref().map_or(u64::MAX, |(bytes, ..)| *bytes);
-        if bytes > most || !enough(&packing) {
+        if payload(&packing, with(most_dropped)) > most {
+            continue;
+        }
+        let dropped = noise::droppable(params, encrypted_bits, |bits| enough(&packing, bits));
+        let Some(chosen) = dropped.map(with) else { continue };
+        let bytes = payload(&packing, chosen);
+        if bytes > most {
             continue;
         }
         let labour = labour(&packing, params);
-        if best.as_ref().is_none_or(|(known, least, _)| (bytes, labour) < (*known, *least)) {
-            best = Some((bytes, labour, packing));
+        if best.as_ref().is_none_or(|(known, least, ..)| (bytes, labour) < (*known, *least)) {
+            best = Some((bytes, labour, packing, chosen));
         }
     }
-    best.map(|(.., packing)| Layer::of(linear, out_bits, packing, chosen))
+    best.map(|(.., packing, chosen)| Layer::of(linear, out_bits, packing, chosen))
 }

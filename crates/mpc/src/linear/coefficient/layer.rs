@@ -11,7 +11,7 @@ use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
 use super::packing::{Folding, Place};
 use super::product;
-use crate::linear::transport::rlwe::Rescaling;
+use crate::linear::transport::rlwe::{Rescaling, Sent};
 use crate::linear::transport::{ServerKeys, chunks};
 use pricing::{Unit, Work};
 
@@ -31,12 +31,23 @@ const MORE_BYTES: u64 = 4;
 /// A packing of more bytes saves at least one part in so many of the work.
 const WORTH: usize = 20;
 
+/// Parameters of a packing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub(super) params: Params,
+    /// The lowest bits of the client's bodies, which are not sent.
+    pub(super) dropped: u32,
+    pub(super) response_bits: u32,
+}
+
 /// The public plan of a linear layer.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(super) conv: Conv,
     pub(super) packing: Folding,
     pub(super) params: Params,
+    /// The lowest bits of the client's bodies, which are not sent.
+    pub(super) dropped: u32,
     pub(super) response_bits: u32,
     pub(super) plain_bits: u32,
     /// Largest magnitude of a weight.
@@ -107,7 +118,7 @@ impl Layer {
                 let Some(chosen) = *chosen else { continue };
                 let bytes = payload(&packing, chosen);
                 if bytes <= most {
-                    all.push((bytes, labour(&packing, chosen.0), packing, chosen));
+                    all.push((bytes, labour(&packing, chosen.params), packing, chosen));
                 }
             }
         }
@@ -135,20 +146,17 @@ impl Layer {
     }
 
     fn payload(&self) -> u64 {
-        payload(&self.packing, (self.params, self.response_bits))
+        let Self { params, dropped, response_bits, .. } = *self;
+        payload(&self.packing, Chosen { params, dropped, response_bits })
     }
 
-    pub(super) fn of(
-        linear: &Linear,
-        out_bits: u32,
-        packing: Folding,
-        chosen: (Params, u32),
-    ) -> Self {
+    pub(super) fn of(linear: &Linear, out_bits: u32, packing: Folding, chosen: Chosen) -> Self {
         Self {
             conv: linear.conv.clone(),
             packing,
-            params: chosen.0,
-            response_bits: chosen.1,
+            params: chosen.params,
+            dropped: chosen.dropped,
+            response_bits: chosen.response_bits,
             plain_bits: out_bits + linear.shift,
             largest: largest(linear),
             square_bits: linear.square_bits,
@@ -274,9 +282,7 @@ impl Layer {
 
     /// Layout of each input ciphertext.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let body = Segment { count: self.params.degree(), bits: self.params.modulus_bits() };
-        vec![vec![seed, body]; self.packing.inputs()]
+        vec![self.sent().layout(); self.packing.inputs()]
     }
 
     /// Layout of each response.
@@ -290,20 +296,16 @@ impl Layer {
     }
 }
 
-/// Parameters and K' at `degree` for `weights` weights per response, if there are any.
-fn parameters(
-    linear: &Linear,
-    out_bits: u32,
-    degree: usize,
-    weights: usize,
-) -> Option<(Params, u32)> {
+/// Parameters at `degree` for `weights` weights per response, if there are any.
+fn parameters(linear: &Linear, out_bits: u32, degree: usize, weights: usize) -> Option<Chosen> {
     let plain_bits = out_bits + linear.shift;
     let load = noise::Load::bounded(weights, largest(linear));
     let chosen = match linear.rounding {
         Rounding::Exact => noise::exact_at(degree, plain_bits, load),
         Rounding::Stochastic => noise::stochastic_at(degree, plain_bits, out_bits, load),
     };
-    chosen.ok()
+    let (params, response_bits) = chosen.ok()?;
+    Some(Chosen { params, dropped: 0, response_bits })
 }
 
 /// About the work of both parties, in multiplications of the direct kernel.
@@ -323,10 +325,11 @@ pub(super) fn largest(linear: &Linear) -> u64 {
 }
 
 /// Bytes both ways without headers.
-pub(super) fn payload(packing: &Folding, (params, response_bits): (Params, u32)) -> u64 {
+pub(super) fn payload(packing: &Folding, chosen: Chosen) -> u64 {
+    let Chosen { params, dropped, response_bits } = chosen;
     let degree = params.degree() as u64;
     let outputs = packing.image_outputs() * packing.batch();
-    let input = degree * u64::from(params.modulus_bits()) / 8 + 16;
+    let input = Sent { params, bits: 0, dropped }.bytes();
     let response = degree * u64::from(response_bits) / 8;
     let useful = outputs as u64 * u64::from(response_bits) / 8;
     packing.inputs() as u64 * input + packing.responses() as u64 * response + useful

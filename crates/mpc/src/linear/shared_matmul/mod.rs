@@ -164,7 +164,7 @@ fn send_inputs(
     b: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<()> {
-    let with = (key, layer.params, layer.encrypted_bits());
+    let with = (key, layer.sent());
     let polynomials = polynomials(layer, a, b);
     rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }
