@@ -28,6 +28,7 @@ mod quantised_conv;
 mod relu;
 mod relu_softmax;
 mod requantize;
+mod rescale;
 mod reshape;
 mod scale;
 mod smu;
@@ -57,6 +58,7 @@ pub use quantised_conv::QuantisedConv;
 pub use relu::Relu;
 pub use relu_softmax::ReluSoftmax;
 pub use requantize::Requantize;
+pub use rescale::Rescale;
 pub use reshape::Reshape;
 pub use scale::Scale;
 pub use smu::Smu;
@@ -84,6 +86,7 @@ operators! {
     BatchNormalization,
     QuantisedConv,
     Requantize,
+    Rescale,
     Relu,
     MaxPool,
     AveragePool,
