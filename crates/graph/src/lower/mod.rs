@@ -50,6 +50,7 @@ pub fn lower(
         few_bits::build(program, calibration, options)?
     } else {
         few_bits::refuse(&program)?;
+        let program = passes::apply(program, &passes::RESCALED)?;
         let program = results::apart(program, calibration, options.activation_bits)?;
         build::build(&program, calibration, options)?
     };

@@ -32,6 +32,7 @@ fn operators() -> Vec<Value> {
             }),
         ),
         json!({"op": "Requantize", "bits": 4}),
+        json!({"op": "Rescale"}),
         json!({"op": "Relu", "maximum": 6.0, "bits": 5}),
         with(&window, json!({"op": "MaxPool"})),
         with(&window, json!({"op": "AveragePool", "count_include_pad": true})),
@@ -53,7 +54,7 @@ fn operators() -> Vec<Value> {
         json!({"op": "ReluSoftmax", "smoothness": 0.5, "epsilon": 0.25}),
         json!({"op": "LayerNorm", "epsilon": 0.5, "scale": "s", "bias": null}),
         json!({"op": "Mask"}),
-        json!({"op": "Join"}),
+        json!({"op": "Join", "balanced": true}),
         json!({"op": "Reshape", "shape": [4]}),
     ]
 }
