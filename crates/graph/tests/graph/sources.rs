@@ -40,6 +40,7 @@ fn operators() -> Vec<Value> {
         json!({"op": "AddConstant", "constant": "c"}),
         json!({"op": "Identity"}),
         json!({"op": "Clip", "minimum": -1.0, "maximum": null}),
+        json!({"op": "Combinations", "factors": [[1.0, 0.5], [0.25, -1.0]]}),
         json!({"op": "Concat"}),
         json!({"op": "View", "shape": [2, 2], "start": 1, "strides": [2, 1]}),
         json!({"op": "Pad", "before": [0, 1], "after": [1, 0]}),

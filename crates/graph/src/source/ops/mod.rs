@@ -10,6 +10,7 @@ mod batch_normalization;
 mod checks;
 mod clip;
 mod clipping;
+mod combinations;
 mod concat;
 mod conv;
 mod embedding;
@@ -41,6 +42,7 @@ pub use add_constant::AddConstant;
 pub use average_pool::AveragePool;
 pub use batch_normalization::BatchNormalization;
 pub use clip::Clip;
+pub use combinations::Combinations;
 pub use concat::Concat;
 pub use conv::Conv;
 pub use embedding::Embedding;
@@ -94,6 +96,7 @@ operators! {
     AddConstant,
     Identity,
     Clip,
+    Combinations,
     Concat,
     View,
     Pad,
