@@ -216,6 +216,7 @@ impl<'a> Builder<'a> {
         let Quantised { weights, weight_bits, shift, .. } = quantised;
         let rounding = self.options.rounding;
         let (accumulator_bits, choice) = (0, None);
+        let square_bits = Some(Linear::bits_of_squares(&weights.weight, conv.out_channels));
         let op = Op::from(Linear {
             conv,
             accumulator_bits,
@@ -224,6 +225,7 @@ impl<'a> Builder<'a> {
             rounding,
             addend,
             choice,
+            square_bits,
         });
         self.weights.insert(self.next(), weights);
         self.push(name, op, inputs, output);

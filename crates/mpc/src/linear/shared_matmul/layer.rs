@@ -4,11 +4,10 @@ use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::keys::ServerKeys;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
-use crate::linear::transport::chunks;
 use crate::linear::transport::rlwe::Rescaling;
+use crate::linear::transport::{ServerKeys, chunks};
 use pricing::{Unit, Work};
 
 /// The tag of ciphertexts from the client: seed and body of each.
@@ -123,14 +122,9 @@ impl Layer {
 
     /// Whether `keys` can answer this layer.
     pub(super) fn check_keys(&self, keys: &ServerKeys<'_>) -> Result<()> {
-        let unfolds = match keys.unfold {
-            Some(key) => key.params() == self.params && key.levels() >= self.levels,
-            None => false,
-        };
-        if self.params.within(&keys.public.params()) && (self.levels == 0 || unfolds) {
-            Ok(())
-        } else {
-            Err(Error::misuse("keys that do not fit the product of matrices"))
+        match keys.fit(self.params, self.levels) {
+            true => Ok(()),
+            false => Err(Error::misuse("keys that do not fit the product of matrices")),
         }
     }
 
