@@ -36,11 +36,17 @@ def test_rewritten_models_compute_the_same(case, tmp_path):
 
 @pytest.mark.parametrize(
     ("case", "function"),
-    [("silu in two steps", "Silu"), ("silu of another slope", "Silu"), ("mish in three steps", "Mish")],
+    [
+        ("silu in two steps", "Silu"),
+        ("silu of another slope", "Silu"),
+        ("mish in three steps", "Mish"),
+    ],
 )
 def test_a_gate_of_the_input_itself_is_one_table(case, function, tmp_path):
     source = import_onnx(OPERATORS[case]().save(tmp_path))
-    assert [node.operation.get("function") for node in source.nodes] == [function]
+    functions = [node.operation.get("function") for node in source.nodes]
+    assert [name for name in functions if name] == [function]
+    assert "Multiply" not in [node.operation["op"] for node in source.nodes]
 
 
 def test_a_gate_of_something_else_stays_a_product(tmp_path):
@@ -48,6 +54,13 @@ def test_a_gate_of_something_else_stays_a_product(tmp_path):
     gate = network.add("Sigmoid").last
     source = import_onnx(network.add("Mul", inputs=["x", gate]).save(tmp_path))
     assert "Multiply" in [node.operation["op"] for node in source.nodes]
+
+
+def test_combinations_of_magnitudes_are_public(tmp_path):
+    operations = [node.operation for node in import_onnx(spectrum().save(tmp_path)).nodes]
+    assert [len(op["factors"]) for op in operations if op["op"] == "Combinations"] == [4]
+    # The one convolution is the transform itself.
+    assert len([op for op in operations if op["op"] == "Conv"]) == 1
 
 
 def test_magnitudes_are_within_a_quarter_of_a_percent(tmp_path):
