@@ -51,7 +51,9 @@ impl Smooth {
         let grows = self.alpha > 0.0;
         match self.function {
             Function::Silu if grows => Some(Form::Bump(Argument::Even)),
-            Function::HardSwish | Function::Softplus => Some(Form::Bump(Argument::Even)),
+            Function::HardSwish | Function::Softplus | Function::Gelu => {
+                Some(Form::Bump(Argument::Even))
+            }
             Function::Elu if grows => Some(Form::Bump(Argument::Negative)),
             Function::Mish => Some(Form::Bump(Argument::Whole)),
             Function::Sigmoid | Function::Tanh | Function::Erf | Function::Softsign => {

@@ -10,6 +10,7 @@ mod batch_normalization;
 mod checks;
 mod clip;
 mod clipping;
+mod combinations;
 mod concat;
 mod conv;
 mod embedding;
@@ -29,6 +30,7 @@ mod quantised_conv;
 mod relu;
 mod relu_softmax;
 mod requantize;
+mod rescale;
 mod reshape;
 mod scale;
 mod smu;
@@ -41,6 +43,7 @@ pub use add_constant::AddConstant;
 pub use average_pool::AveragePool;
 pub use batch_normalization::BatchNormalization;
 pub use clip::Clip;
+pub use combinations::Combinations;
 pub use concat::Concat;
 pub use conv::Conv;
 pub use embedding::Embedding;
@@ -58,6 +61,7 @@ pub use quantised_conv::QuantisedConv;
 pub use relu::Relu;
 pub use relu_softmax::ReluSoftmax;
 pub use requantize::Requantize;
+pub use rescale::Rescale;
 pub use reshape::Reshape;
 pub use scale::Scale;
 pub use smu::Smu;
@@ -85,6 +89,7 @@ operators! {
     BatchNormalization,
     QuantisedConv,
     Requantize,
+    Rescale,
     Relu,
     MaxPool,
     AveragePool,
@@ -92,6 +97,7 @@ operators! {
     AddConstant,
     Identity,
     Clip,
+    Combinations,
     Concat,
     View,
     Pad,
