@@ -137,7 +137,6 @@ fn prices_are_near_the_costs() {
         assert!(price < 1.5 * each + 16.0 && each < 1.5 * price, "{function:?}: {price} {each}");
         let exact = plan.cost().rounds as usize;
         assert!(rounds.abs_diff(exact) <= 6, "{function:?}: {rounds} {exact}");
-        println!("{:?} {magnitude} {price} {each} {rounds} {exact}", function.argument);
     }
 }
 

@@ -60,7 +60,6 @@ fn errors_are_within_the_bound_at_all_arguments() {
                     format!("{} pieces of {} bits", 1 << lines.pieces, lines.drop)
                 }
             };
-            println!("{function:?} {bits}: {worst:.2}, {form}, {:?}", fold.price());
             assert!(worst <= BOUNDS[1], "{function:?} {bits}: {worst} of {form}");
         }
     }
