@@ -1,4 +1,4 @@
-"""Products of a tensor and a gate of itself, SiLU and Mish, as one function: one table, where there were two steps."""
+"""Products of a tensor and a gate of itself, SiLU and Mish, as one function: one step, where there were two."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from tacit.importers.unified import DOMAIN
 
 
 def gated(w: Writer) -> str | None:
-    """Mul of `x` and its gate, `sigmoid(alpha*x)` or `tanh(softplus(x))`: one table."""
+    """Mul of `x` and its gate, `sigmoid(alpha*x)` or `tanh(softplus(x))`: one function."""
     for x, gate in (w.call.inputs, w.call.inputs[::-1]):
         call = w.written(gate)
         if call is None or x in w.call.constants:
@@ -42,12 +42,12 @@ def number(call: Call, name: str) -> float | None:
 
 
 def mish(w: Writer) -> str:
-    """Mish: `x*tanh(softplus(x))`, looked up in one table."""
+    """Mish: `x*tanh(softplus(x))`, as one function."""
     return w.put(MISH, w.x, domain=DOMAIN)
 
 
 def swish(w: Writer) -> str:
-    """Swish: `x*sigmoid(alpha*x)`, looked up in one table."""
+    """Swish: `x*sigmoid(alpha*x)`, as one function."""
     alpha = float(w.call.attributes.get("alpha", 1.0))
     return w.scale(w.x, 0.5) if alpha == 0 else w.put(SILU, w.x, domain=DOMAIN, alpha=alpha)
 
