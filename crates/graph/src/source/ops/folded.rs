@@ -9,9 +9,9 @@ use pricing::fixed::message::ROUND_BYTES;
 
 /// Bits of the largest and of the smallest magnitude.
 const MAGNITUDES: std::ops::RangeInclusive<u32> = 2..=12;
-/// The largest errors that are looked for, in last places, half of which is that of rounding: the
-/// second where no curve keeps the first.
-const BOUNDS: [f64; 2] = [0.8, 1.1];
+/// The largest errors that are looked for, in last places, half of which is that of rounding: a
+/// later one where no curve keeps those before, as beside the corner of HardSwish at 12 bits.
+const BOUNDS: [f64; 3] = [1.0, 1.2, 1.6];
 /// Bits of the fewest and of the most pieces of lines.
 const PIECES: std::ops::RangeInclusive<u32> = 3..=8;
 /// Bits after the point beyond those that the argument within a piece needs.

@@ -132,11 +132,12 @@ impl Table {
         Smooth { function: self.function, alpha: self.alpha, beta: self.beta }
     }
 
-    /// Bits that the argument is asked to have: more than a table takes for so many values, of an
-    /// odd function or one without a form, that lines cost less.
+    /// Bits that the argument is asked to have: more than a table takes for so many values that
+    /// lines cost less, but of a softsign, whose limits are too far for them.
     fn argument_bits(&self, values: &dyn Values) -> u32 {
         let many = values.shape(0).iter().product::<usize>() >= LINES_FROM;
-        match many && matches!(self.smooth().form(), Some(Form::Odd | Form::Whole)) {
+        let form = self.smooth().form().filter(|_| self.function != Function::Softsign);
+        match many && matches!(form, Some(Form::Odd | Form::Whole)) {
             true => values.activation_bits().min(CURVE_BITS),
             false => bits(values),
         }
