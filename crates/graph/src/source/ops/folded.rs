@@ -10,8 +10,11 @@ use pricing::fixed::message::ROUND_BYTES;
 /// Bits of the largest and of the smallest magnitude.
 const MAGNITUDES: std::ops::RangeInclusive<u32> = 2..=12;
 /// The largest errors that are looked for, in last places, half of which is that of rounding: a
-/// later one where no curve keeps those before, as beside the corner of HardSwish at 12 bits.
-const BOUNDS: [f64; 3] = [1.0, 1.2, 1.6];
+/// later one where no curve keeps those before, as beside the corner of HardSwish at 12 bits. Errors
+/// of a curve do not average out as those of rounding do.
+const BOUNDS: [f64; 4] = [0.8, 1.0, 1.2, 2.0];
+/// Bits of magnitude from which on last places are so small that the second bound comes first.
+const FINE: u32 = 11;
 /// Bits of the fewest and of the most pieces of lines.
 const PIECES: std::ops::RangeInclusive<u32> = 3..=8;
 /// Bits after the point beyond those that the argument within a piece needs.
@@ -120,7 +123,8 @@ impl Smooth {
             let [bits, rounds] = fold.price();
             bits.saturating_mul(count).saturating_add(rounds * ROUND)
         };
-        let cheapest = BOUNDS.into_iter().find_map(|bound| {
+        let mut bounds = BOUNDS.into_iter().skip(usize::from(magnitude >= FINE));
+        let cheapest = bounds.find_map(|bound| {
             let near = all.iter().filter(|(error, _)| *error <= bound);
             near.min_by_key(|(_, fold)| weight(fold))
         });
