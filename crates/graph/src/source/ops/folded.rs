@@ -136,13 +136,17 @@ impl Smooth {
 
 impl Smooth {
     /// Whether a function of a folded argument costs less, for `count` values, than a table of so
-    /// many bits' arguments with results of so many bits.
-    pub(super) fn is_worth(fold: &Fold, [bits, results]: [u32; 2], count: usize) -> bool {
+    /// many bits' arguments with results of so many bits, which may need a rescale before.
+    pub(super) fn is_worth(
+        fold: &Fold,
+        [bits, results]: [u32; 2],
+        rescales: bool,
+        count: usize,
+    ) -> bool {
         let [folded, rounds] = fold.price();
         let table = (results as usize) << bits;
         let [clipped, rescaled] = TABLE_ROUNDS;
-        let finer = fold.magnitude + 1 > bits;
-        let others = clipped + if finer { rescaled } else { 0 };
+        let others = clipped + if rescales { rescaled } else { 0 };
         let more = rounds.saturating_sub(others).saturating_mul(ROUND);
         folded.saturating_mul(count).saturating_add(more) < table.saturating_mul(count)
     }

@@ -158,7 +158,9 @@ impl Table {
         let count = values.shape(0).iter().product();
         let output = Smooth::width(values.output_range()?, scales[1]);
         let fold = smooth.folded((magnitude, range.1), scales, count);
-        Ok(fold.filter(|fold| Smooth::is_worth(fold, [bits(&*values), output], count)))
+        let bits = bits(&*values);
+        let fits = window(range, bits, scales[0]).is_some_and(|window| window.bits == bits);
+        Ok(fold.filter(|fold| Smooth::is_worth(fold, [bits, output], !fits, count)))
     }
 
     /// The range of arguments that are told apart: where the function is flat they need not be.

@@ -89,7 +89,7 @@ fn few_values_take_a_table_and_many_take_lines() {
     assert!(matches!(curve(8, 1_000_000), Curve::Lines(_)));
     let worth = |count| {
         let (_, fold) = chosen(smooth(Function::Sigmoid), 8, 10.0, count);
-        Smooth::is_worth(&fold, [8, 10], count)
+        Smooth::is_worth(&fold, [8, 10], false, count)
     };
     assert!(!worth(10) && worth(512) && worth(1_000_000));
 }
