@@ -132,6 +132,21 @@ impl Inverse {
         self.leads().map(|z| self.curve.clear(z)).max().unwrap_or(0)
     }
 
+    /// Returns the largest result for `least` and more, at least 0.
+    pub fn most_from(&self, least: i64) -> i64 {
+        let reached = self.reached(least);
+        let back = |reached: usize| self.factors[1].get(reached).copied().unwrap_or(0);
+        let forth = self.factors[0].get(reached).copied().unwrap_or(1);
+        let first = (least * forth) >> self.leading[1];
+        let most = |leads: std::ops::Range<i64>, back: i64| {
+            let largest = leads.map(|z| self.curve.clear(z)).max().unwrap_or(0);
+            (largest * back + self.half()) >> self.back
+        };
+        let all = 1 << self.leading[0];
+        let normal = 1 << (self.leading[0] - self.power.octave());
+        most(first..all, back(reached)).max(most(normal..all, back(reached + 1)))
+    }
+
     /// Returns a bound on `clear(y)*y`, or `clear(y)*sqrt(y)` of roots, over all y.
     pub fn most_weighted(&self) -> f64 {
         // y, with its leading bit brought to its place, is below z + 1 steps, and its weight

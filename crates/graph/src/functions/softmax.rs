@@ -1,8 +1,9 @@
 //! Softmax over a row.
 //!
-//! `d = max - x` is not negative; `e^-d` has so many bits after the point that rounding
-//! all of a row's leaves its sum right to half a last place of the result. Padding is
-//! masked by the lowest input: it weighs `e^-d` like any other.
+//! `d = max - x` is not negative. A table has `e^-d` with so many bits that rounding all of a
+//! row's leaves its sum right to within a last place of the result, and fewer of them go into
+//! the product with the sum's reciprocal. Padding is masked by the lowest input: it weighs
+//! `e^-d` like any other.
 //!
 //! Error: at most 1.3 last places up to 128 columns and 8-bit results, for ranges from 8 to
 //! 32.
@@ -12,10 +13,14 @@ use super::inverse::{Inverse, Power};
 use super::real::exp_minus;
 use super::refusal::{Result, is_scale};
 
-/// Bits by which clipping has to shorten a difference, and one for the sign.
-const SAVING: u32 = 3;
 /// Bits of the reciprocal beyond those of the result.
-const GUARD: u32 = 3;
+const GUARD: u32 = 2;
+/// Last places of the result by which the rounding of all of a row's exponentials may move one.
+const SUMS: f64 = 0.8;
+/// Last places of the result by which the rounding of its own exponential may move it.
+const OWN: f64 = 0.25;
+/// Bits of the widest entry of a table.
+const ENTRY: u32 = 30;
 
 /// About `(2^(out_bits-1) - 1) * softmax(x*scale)` for rows of values that differ by
 /// [`Softmax::span`] at most.
@@ -30,17 +35,14 @@ pub struct Softmax {
     pub scale: f64,
     /// Width of results.
     pub out_bits: u32,
-    /// Bits to which differences are clipped, where that saves much: beyond, exponentials
-    /// round to nothing.
-    pub reach: Option<u32>,
     /// The exponential of what is below the maximum.
     pub exponent: Exponent,
     /// The reciprocal of sums of exponentials.
     pub reciprocal: Inverse,
+    /// Width that holds the reciprocals of all sums that there are.
+    pub factor_bits: u32,
     /// Bits after the point of exponential times reciprocal.
     pub drop: u32,
-    /// Bits that hold that product and, with two to spare, sums of exponentials.
-    pub width: u32,
 }
 
 impl Softmax {
@@ -54,32 +56,27 @@ impl Softmax {
         if !widths || !(2..=8192).contains(&cols) || !is_scale(scale) {
             return Err("a softmax of these sizes".into());
         }
-        let octaves = cols.next_power_of_two().ilog2();
-        let digits = [out_bits - 1 + octaves, out_bits - 1];
-        let one = digits[0] + digits[1];
-        let drop = one + GUARD;
-        let peak = (((1u64 << (out_bits - 1)) - 1) << GUARD) as f64;
-        let sums = [one, octaves + 1];
-        let nothing = f64::from(digits[0] + 1) * std::f64::consts::LN_2 / scale;
-        let reach =
-            (4..bits.saturating_sub(SAVING)).find(|k| f64::from((1u32 << k) - 1) >= nothing);
-        let argument = reach.unwrap_or(bits - 1);
-        Ok(Self {
-            reach,
-            cols,
-            bits,
-            scale,
-            out_bits,
-            exponent: Exponent::new(argument, scale, digits)?,
-            reciprocal: Inverse::new(Power::Reciprocal, sums, peak, GUARD + out_bits)?,
-            drop,
-            width: (drop + out_bits).max(one + octaves + 2),
-        })
+        let peak = ((1u64 << (out_bits - 1)) - 1) as f64;
+        let farthest = exp_minus(((1u64 << (bits - 1)) - 1) as f64 * scale);
+        let least = 1.0 + (cols - 1) as f64 * farthest;
+        let upper = needed(peak / 2.0 / least / OWN);
+        let whole = needed(peak * cols as f64 / 2.0 / (least * least) / SUMS);
+        let lower = whole.max(upper + 1) - upper;
+        let exponent = Exponent::new(bits - 1, scale, [upper, lower])?;
+        let drop = upper + GUARD;
+        let least = least_sum(&exponent, cols);
+        let low = least.ilog2();
+        let octaves = ((cols as i64 * exponent.one()).ilog2() + 1 - low).max(2);
+        let scaled = peak * (1u64 << (drop + lower)) as f64 / (1u64 << low) as f64;
+        let out = (scaled.max(2.0) as u64).ilog2() + 2;
+        let reciprocal = Inverse::new(Power::Reciprocal, [low, octaves], scaled, out)?;
+        let factor_bits = reciprocal.most_from(least).max(1).ilog2() + 2;
+        Ok(Self { cols, bits, scale, out_bits, exponent, reciprocal, factor_bits, drop })
     }
 
-    /// How much values of a row may differ.
+    /// Returns how much values of a row may differ.
     pub fn span(&self) -> i64 {
-        (1 << (self.bits - 1)) - self.reach.map_or(1, |reach| 1 << reach)
+        (1 << (self.bits - 1)) - 1
     }
 
     /// Returns half a last place of the result.
@@ -87,14 +84,19 @@ impl Softmax {
         1 << (self.drop - 1)
     }
 
+    /// Returns the width that holds exponential times reciprocal.
+    pub fn width(&self) -> u32 {
+        (self.drop + self.out_bits).max(self.factor_bits)
+    }
+
     /// Returns the results for one row.
     pub fn clear(&self, row: &[i64]) -> Vec<i64> {
         let largest = row.iter().copied().max().unwrap_or(0);
-        let most = (1i64 << self.exponent.bits) - 1;
-        let below = |x: &i64| (largest - x).min(most);
-        let powers: Vec<i64> = row.iter().map(|x| self.exponent.clear(below(x))).collect();
-        let factor = self.reciprocal.clear(powers.iter().sum());
-        powers.iter().map(|power| (power * factor + self.half()) >> self.drop).collect()
+        let below = |x: &i64| (largest - x).min(self.span());
+        let sum = row.iter().map(|x| self.exponent.clear(below(x))).sum();
+        let factor = self.reciprocal.clear(sum);
+        let result = |x| (self.exponent.rounded(below(x)) * factor + self.half()) >> self.drop;
+        row.iter().map(result).collect()
     }
 
     /// Returns the largest distance of [`Softmax::clear`] from the real function on one row, in
@@ -114,20 +116,38 @@ impl Softmax {
 
     /// Returns bounds on all results.
     pub fn range(&self) -> [i64; 2] {
-        // No exponential is larger than 1, no factor than the reciprocal's largest.
-        let [whole, part] = self.exponent.digits;
-        let one = 1i64 << (whole + part);
-        [0, (one * self.reciprocal.most() + self.half()) >> self.drop]
+        [0, (self.exponent.rounded(0) * self.most() + self.half()) >> self.drop]
+    }
+
+    /// The largest reciprocal of a row's sum.
+    fn most(&self) -> i64 {
+        self.reciprocal.most_from(least_sum(&self.exponent, self.cols))
     }
 
     /// Returns a bound on the sum of a row's results.
     pub fn row_sum(&self) -> i64 {
-        // Before rounding, results add up to sum times reciprocal. Rounding adds a half to
-        // each at most, and none where that is less than a half: it doubles them at most.
-        let exact = self.reciprocal.most_weighted() / (1u64 << self.drop) as f64;
-        let rounded = (exact + self.cols as f64 / 2.0).min(2.0 * exact);
+        // Exponentials add up to the sum before their lower bits are dropped, which adds half a
+        // step to each at most, and rounding results adds a half.
+        let (one, cols) = ((1u64 << self.drop) as f64, self.cols as f64);
+        let exact = self.reciprocal.most_weighted() / (1u64 << self.exponent.lower) as f64 / one;
+        let every = cols / 2.0 + cols / 2.0 * self.most() as f64 / one;
+        // A result is not zero only where its exponential is so many steps that it is a half
+        // at least: those were made larger by half a step of these at most, then doubled at most.
+        let steps = ((self.half() + self.most() - 1) / self.most()).max(1) as f64;
+        let rounded = (exact + every).min(2.0 * exact * (1.0 + 0.5 / (steps - 0.5)));
         (rounded as i64).min(self.cols as i64 * self.range()[1])
     }
+}
+
+/// The bits with which a last place is at most 1 of so many.
+fn needed(places: f64) -> u32 {
+    (places.max(1.0).ceil() as u64).next_power_of_two().ilog2().clamp(1, ENTRY)
+}
+
+/// The least sum of a row: of the largest value and others as far below as there are.
+fn least_sum(exponent: &Exponent, cols: usize) -> i64 {
+    let farthest = exponent.clear((1 << exponent.bits) - 1);
+    exponent.one() + (cols as i64 - 1) * farthest
 }
 
 #[cfg(test)]

@@ -67,9 +67,8 @@ impl Operator for Softmax {
         true
     }
 
-    /// A quarter more than the span leaves room for what differences are clipped to.
     fn choose_widths(&mut self, inputs: &[Known], _accumulator: Option<u32>) {
         let span = inputs[0].high - inputs[0].low;
-        self.bits = (129 - (span + span / 4).leading_zeros()).max(5);
+        self.bits = (129 - span.leading_zeros()).max(5);
     }
 }

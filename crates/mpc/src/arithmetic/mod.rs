@@ -7,6 +7,7 @@ pub mod extend;
 pub(crate) mod factors;
 pub mod multiply;
 pub mod mux;
+pub(crate) mod planes;
 pub mod prime;
 pub(crate) mod product;
 pub(crate) mod rows;
