@@ -200,6 +200,16 @@ def spectrum() -> Network:
     return network.add("Add", floats(network, 1e-8)).add("Sqrt")
 
 
+def power(exponent: float, plus: float = 0.0) -> Callable[[], Network]:
+    """A square, and perhaps a number more, to a power."""
+
+    def build() -> Network:
+        network = of_a_square("Identity", plus)()
+        return network.add("Pow", floats(network, exponent))
+
+    return build
+
+
 def then_relu(build: Callable[[], Network]) -> Callable[[], Network]:
     """The operator with a ReLU after it."""
     return lambda: build().add("Relu")
@@ -236,6 +246,10 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "error function": one("Erf"),
     "reciprocal": of_a_square("Reciprocal", 0.5),
     "square root": of_a_square("Sqrt"),
+    "power of a fraction": power(1.7),
+    "root of another degree": power(0.4),
+    "inverse power": power(-1.5, 1.0),
+    "inverse": power(-1.0, 1.0),
     "square root far from 0": of_a_square("Sqrt", 1.0),
     "power of a half": power_of_a_half,
     "exponential": one("Exp"),
@@ -313,6 +327,9 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "swish": one("Swish", opset=24, alpha=1.5),
     "softplus": one("Softplus"),
     "hard sigmoid": one("HardSigmoid"),
+    "gelu of small values": one("Gelu", opset=20),
+    "max pool with dilations": one("MaxPool", kernel_shape=[2, 3], dilations=[2, 2], strides=[1, 2], pads=[1, 2, 0, 1]),
+    "max pool with dilations 1-D": one("MaxPool", ROW, kernel_shape=[3], dilations=[2], pads=[2, 2]),
     "hard swish": one("HardSwish"),
     "clip": with_constants("Clip", np.float32(-0.5), np.float32(0.25)),
     "thresholded relu at 0": one("ThresholdedRelu", alpha=0.0),

@@ -5,6 +5,7 @@ import onnxruntime
 import pytest
 from streams import chunks, examples_of_two, heard, recurrent, two_of_each
 from tacit.compiler import Options, compile_model
+from tacit.compiler.rounding import stored
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session.client import Client
@@ -73,6 +74,18 @@ def test_a_stream_keeps_its_state_between_two_processes(stream):
         each = np.concatenate([session.predict(chunk).outputs for chunk in x])
     np.testing.assert_array_equal(each, done.prediction.outputs)
     assert not np.array_equal(model.simulate(x[3:4]), model.simulate(x[:4])[3:])
+
+
+def widths(model):
+    """Inputs of each linear layer of a compiled model."""
+    steps = [node["op"] for node in stored(model.path)[0]["nodes"]]
+    return [step["linear"]["conv"]["in_channels"] for step in steps if "linear" in step]
+
+
+def test_two_products_of_a_sum_are_one_layer(stream, two):
+    # `x*w + heard*u`, and then `v`; `a*w1 + image*w2`, and then `w3` and `w4`.
+    assert widths(stream[1]) == [5 + 8, 8]
+    assert widths(two[1]) == [6 + 48, 8, 8]
 
 
 def test_commands_show_named_results_and_measure_streams(tacit, two, stream, tmp_path):

@@ -14,6 +14,7 @@ from tacit.model import Model
 
 ML = "ai.onnx.ml"
 RANDOM = np.random.default_rng(0)
+RESULT = Selection("result")
 X = RANDOM.normal(size=(24, 4)).astype(np.float32)
 BINARY = {"classlabels_ints": [0, 1]}
 THREE = {"classlabels_ints": [0, 1, 2]}
@@ -49,8 +50,8 @@ def agree(path, near=1e-4):
     """The imported operators, after comparing onnxruntime's outputs before and after the import."""
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     (expected,) = session.run(["result"], {"x": X})
-    np.testing.assert_allclose(FloatModel(path)(X), expected.reshape(len(X), -1), atol=near)
-    return [step.operation["op"] for step in import_onnx(path).nodes]
+    np.testing.assert_allclose(FloatModel(path, selection=RESULT)(X), expected.reshape(len(X), -1), atol=near)
+    return [step.operation["op"] for step in import_onnx(path, selection=RESULT).nodes]
 
 
 def classifier(transform, rows, labels, read="x", result="result"):

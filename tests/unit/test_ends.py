@@ -63,16 +63,22 @@ PROBABILITIES = value("soft.out", ("N", 3))
 ZIPMAP = helper.make_node("ZipMap", ["soft.out"], ["zipped"], "zipped", domain=ML, classlabels_int64s=[0, 1, 2])
 
 
-def test_probabilities_rather_than_labels(tmp_path):
+def test_scores_rather_than_labels(tmp_path):
     source = import_onnx(classifier(tmp_path, [LABEL, PROBABILITIES]))
-    assert source.model_output == "soft.out"
-    assert source.notes == ("the result is `soft.out`; left out: `label` (INT64) (--result NAME chooses another)",)
+    assert source.output == "fc.out"
+    assert source.notes == (
+        "the result is `fc.out`, and `soft.out` is its Softmax, which clients compute themselves; "
+        "left out: `label` (INT64) (--result soft.out computes it in private, --result NAME chooses another)",
+    )
+    assert import_onnx(classifier(tmp_path, [LABEL, PROBABILITIES]), selection=Selection("soft.out")).notes == ()
 
 
 def test_what_a_map_is_made_of(tmp_path):
     source = import_onnx(classifier(tmp_path, [LABEL, zipped()], [ZIPMAP]))
-    assert source.model_output == "soft.out"
-    assert "which `zipped` is made of; left out: `label` (INT64) (--result" in source.notes[0]
+    assert source.output == "fc.out"
+    assert "`soft.out` is its Softmax, which clients compute themselves; left out: `label` (INT64)" in source.notes[0]
+    named = import_onnx(classifier(tmp_path, [LABEL, zipped()], [ZIPMAP]), selection=Selection("soft.out"))
+    assert named.model_output == "soft.out"
 
 
 def test_a_label_alone_gives_the_scores_before_the_softmax(tmp_path):
@@ -93,9 +99,27 @@ def test_logits_before_probabilities_before_hidden_states(tmp_path):
     assert import_onnx(tmp_path / "three.onnx").output == "logits.out"
 
 
-def test_a_final_log_softmax_is_left_to_the_client(tmp_path):
-    source = import_onnx(Network(("N", 4)).gemm(4, 3, "fc").add("LogSoftmax", axis=1).save(tmp_path))
-    assert (source.output, len(source.notes)) == ("fc.out", 1)
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("shape", [(4,), (5, 4)])
+def test_a_final_softmax_is_left_to_the_client(tmp_path, operator, shape):
+    weight = np.eye(4, 3, dtype=np.float32)
+    network = Network(("N", *shape))
+    network.add("MatMul", network.constant("weight", weight), name="scores").add(operator, name="last", axis=-1)
+    for shown in (False, True):
+        if shown:
+            network.add("Unsqueeze", network.constant("axes", np.array([1], np.int64)), name="shown")
+        path = network.save(tmp_path)
+        source = import_onnx(path)
+        assert "Softmax" not in {node.operation["op"] for node in source.nodes}
+        assert f"is its {operator}, which clients compute themselves (--result" in source.notes[0]
+        x = np.random.default_rng(1).random((2, *shape), np.float32)
+        expected = (x @ weight).reshape(2, -1)
+        np.testing.assert_allclose(FloatModel(path)(x).reshape(2, -1), expected, rtol=1e-5)
+
+
+def test_a_softmax_of_the_input_is_computed_in_private(tmp_path):
+    source = import_onnx(Network(("N", 4)).add("Softmax", axis=-1).save(tmp_path))
+    assert ([node.operation["op"] for node in source.nodes], source.notes) == (["Softmax"], ())
 
 
 def test_one_output_of_floats_is_the_result_without_a_word(tmp_path):

@@ -46,9 +46,9 @@ CASES = {
     ),
     "clip to nothing": (lambda: clip(0, -1), ["`bad`", "Clip"]),
     "flatten of the batch": (lambda: Network().add("Flatten", axis=0, name="bad"), ["`bad`", "Flatten", "axis=1"]),
-    "dilated pool": (
-        lambda: Network().add("MaxPool", name="bad", kernel_shape=[2, 2], dilations=[2, 2]),
-        ["`bad`", "MaxPool", "dilations"],
+    "pool of padding": (
+        lambda: Network().add("MaxPool", name="bad", kernel_shape=[1, 2], dilations=[2, 2], pads=[1, 0, 1, 0]),
+        ["`bad`", "MaxPool", "padding"],
     ),
     "double weights": (lambda: constant_of(np.float64), ["MatMul", "float32"]),
     "a test for numbers": (

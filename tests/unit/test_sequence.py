@@ -18,7 +18,7 @@ from tacit.compiler.float_model import FloatModel
 from tacit.compiler.quantize import calibrate
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
-from tacit.importers.source import Source
+from tacit.importers.source import Selection, Source
 
 SEQUENCE = 12
 
@@ -245,7 +245,7 @@ def test_scores_of_what_fills_texts_up_do_not_count(tmp_path):
 
 def test_products_of_images(tmp_path):
     network = Network(("N", 3, 8, 8)).add("MatMul", inputs=["x", "x"], name="square").add("Softmax", axis=-1)
-    source = import_onnx(network.save(tmp_path))
+    source = import_onnx(network.save(tmp_path), selection=Selection(network.last))
     assert [node.operation["op"] for node in source.nodes] == ["MatMul", "Softmax"]
 
 

@@ -48,6 +48,7 @@ fn model() -> Model {
         rounding: Rounding::Exact,
         addend: None,
         choice: None,
+        square_bits: None,
     };
     let node = Node { name: "conv".into(), op: Op::from(linear), inputs: vec![0], output: 1 };
     let graph = Graph {

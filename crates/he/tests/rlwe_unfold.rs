@@ -34,13 +34,20 @@ fn session(params: Params, seed: u64) -> Session {
 
 /// Squared multipliers, and the errors of all coefficients of the sum of products of all
 /// unfolded ciphertexts with `taps` multipliers each, in units of 1 mod 2^K.
-fn errors(session: &mut Session, levels: usize, taps: usize, even: bool) -> (f64, Vec<f64>) {
+fn errors(
+    session: &mut Session,
+    (levels, dropped): (usize, u32),
+    taps: usize,
+    even: bool,
+) -> (f64, Vec<f64>) {
     let (params, rng) = (session.secret.params(), &mut session.rng);
     let (degree, bits, count) = (params.degree(), params.modulus_bits(), 1 << levels);
     let values = rng.uniform(degree, PLAIN_BITS);
     let plain_bits = PLAIN_BITS + levels as u32;
-    let fresh = session.secret.encrypt(params, &values, plain_bits, rng).unwrap();
-    let cipher = fresh.expand(params).unwrap();
+    let mut fresh = session.secret.encrypt(params, &values, plain_bits, rng).unwrap();
+    fresh.shorten(params, dropped, rng).unwrap();
+    assert!(fresh.body.iter().all(|value| value & !mask(bits - dropped) == 0));
+    let cipher = fresh.expand_shortened(params, dropped).unwrap();
     let unfolded = cipher.unfold(&session.unfold, levels, count, rng).unwrap();
     assert_eq!(unfolded.len(), count);
     let mut sum = Accumulator::new(params).unwrap();
@@ -76,9 +83,10 @@ fn unfolded_products_are_right_within_the_bound() {
         let params = Params::new(degree, bits).unwrap();
         let mut session = session(params, degree as u64 + u64::from(bits));
         for levels in 0..=MOST_LEVELS {
-            for even in [false, true] {
-                let (squares, errors) = errors(&mut session, levels, 24, even);
-                let load = Load::from_squares(squares).unfolded(params, levels);
+            // Bits that are dropped weigh little beside unfolding, or much.
+            for (even, dropped) in [(false, 0), (true, 0), (false, 12), (true, 18)] {
+                let (squares, errors) = errors(&mut session, (levels, dropped), 24, even);
+                let load = Load::from_squares(squares).unfolded(params, levels, dropped);
                 let noise = Noise::new(params, load, bits);
                 let bound = noise.phase(noise::PER_TENSOR);
                 let most = errors.iter().fold(0.0, |most: f64, x| most.max(x.abs()));

@@ -164,6 +164,7 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         },
         addend: None,
         choice: None,
+        square_bits: None,
     };
     Graph {
         version: graph::VERSION,

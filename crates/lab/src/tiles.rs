@@ -215,6 +215,7 @@ impl Layer {
             rounding: Rounding::Exact,
             addend: None,
             choice: Some(self.choice.clone()),
+            square_bits: None,
         })
     }
 

@@ -52,6 +52,7 @@ fn waiting() -> Option<&'static Waiting> {
             rounding: Rounding::Exact,
             addend: None,
             choice: None,
+            square_bits: None,
         };
         let layer = Layer::new(&linear, 12, 1).ok()?;
         let weight: Vec<i32> = (0..54).map(|w| w * 4 - 127).collect();

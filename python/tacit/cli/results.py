@@ -37,6 +37,8 @@ def show_results(
     embeddings = None if text is None or values is None else text.embeddings(values, given.x)
     if text is not None and embeddings is not None:
         sentences.show(text, given, embeddings)
+    elif text is not None and values is not None and sentences.show_found(text, given, values):
+        return
     elif values is not None and not are_classes(shape):
         terminal.show_values(given.names, values, shape)
     else:

@@ -23,6 +23,7 @@ from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate,
 from tacit.compiler.reading import Reading, describe, of_text
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
+from tacit.compiler.small import tabulated
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
@@ -204,6 +205,7 @@ def compile_model(
     graph = graph if x is None else evened(source, graph, x, options)
     seen = calibrate(source, graph, x, input_range, options.clipping)
     say_uncut(graph, seen, options)
+    graph = tabulated(graph, seen.ranges, options.activation_bits or ACTIVATION_BITS)
     means = seen.means if options.bias_correction else {}
     exact = options.suite == "lola"
     if options.weight_rounding == "fed-back" and x is not None:

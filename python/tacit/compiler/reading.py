@@ -64,6 +64,8 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
         raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
     if is_directory_of_model(source):
         text = Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+        if text.pooling == "tokens":
+            text = replace(text, labels=class_labels(source))
         if not graph.masked:
             return text
         tables = public_embedding(source, text.sequence)

@@ -53,7 +53,8 @@ class Text:
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
     tokens; cls, an embedding; hidden, all states; classes, a number per class; tokens, that for each token; spans, two
     numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a
-    public embedding `embedding` is its digest, and `tables` the embedding itself.
+    public embedding `embedding` is its digest, and `tables` the embedding itself. `labels` name the classes of tokens,
+    or are empty.
     """
 
     tokenizer: str
@@ -62,6 +63,7 @@ class Text:
     normalise: bool = False
     pad: int = 0
     embedding: str | None = None
+    labels: tuple[str, ...] = ()
     tables: Embedding | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +79,8 @@ class Text:
             refuse("embedding", "a digest, or nothing")
         if not isinstance(self.tokenizer, str):
             refuse("tokenizer", "the content of a tokenizer.json")
+        if not isinstance(self.labels, tuple) or not all(isinstance(label, str) for label in self.labels):
+            refuse("labels", "a list of texts")
 
     @cached_property
     def encoder(self) -> Any:
@@ -106,8 +110,7 @@ class Text:
                 raise MisuseError(f"text {index + 1} has {len(text)} characters; at most {LONGEST_TEXT} are possible")
             encoded = self.encoder.encode(*parted(text))
             lengths[index] = len(encoded.ids)
-            if len(encoded.ids) > self.sequence:
-                encoded = self.cut(text)
+            encoded = self.fitted(encoded, text)
             ids = encoded.ids[: self.sequence]
             x[index, 0, : len(ids)] = ids
             x[index, 1, : len(ids)] = 1
@@ -120,6 +123,14 @@ class Text:
         if self.tables is None:
             raise MisuseError("the public embedding is missing; read the model's file X.text")
         return self.tables.inputs(ids)
+
+    def encoded(self, text: str) -> Any:
+        """The encoding of a text, cut if it is too long."""
+        return self.fitted(self.encoder.encode(*parted(text)), text)
+
+    def fitted(self, encoded: Any, text: str) -> Any:
+        """The encoding of a text, or that of the text cut."""
+        return self.cut(text) if len(encoded.ids) > self.sequence else encoded
 
     def cut(self, text: str) -> Any:
         """The encoding of a text that is too long: the marks at its end stay."""
@@ -147,7 +158,8 @@ class Text:
 
     def to_json(self) -> str:
         """The fields, as `from_json` reads them."""
-        return json.dumps({name: getattr(self, name) for name in sorted(STORED)})
+        left_out = set() if self.labels else {"labels"}
+        return json.dumps({name: getattr(self, name) for name in sorted(STORED - left_out)})
 
     def too_long(self, lengths: NDArray[np.int64]) -> list[str]:
         """A warning per text that is cut, with the length a model for all of it needs."""
@@ -226,7 +238,8 @@ def from_json(content: str) -> Text:
     missing = {"tokenizer", "sequence", "pooling"} - values.keys()
     if missing:
         raise MisuseError(f"text: lacks {', '.join(sorted(missing))}")
-    return Text(**values)
+    labels = values.get("labels", [])
+    return Text(**{**values, "labels": tuple(labels) if isinstance(labels, list) else labels})
 
 
 def read(path: Path) -> Text:

@@ -116,12 +116,14 @@ def factors(call: Call, values: NDArray[Any]) -> Operation:
     return {"op": "BatchNormalization", **stored, "epsilon": 0.0}
 
 
-def power(call: Call) -> list[Node]:
-    """The square."""
+def power(call: Call) -> Operation | list[Node]:
+    """The square; powers with a fraction as exponent, of what is not negative, looked up in a table."""
     exponent = call.required(1, "exponent")
+    name = call.activation(0)
+    if exponent.size == 1 and not float(exponent.item()).is_integer() and math.isfinite(exponent.item()):
+        return {"op": "Table", "function": "Power", "alpha": float(exponent.item())}
     if exponent.size != 1 or exponent.item() != 2:
         call.refuse("with an exponent other than 2", "use products")
-    name = call.activation(0)
     return [call.last([name, name], {"op": "Multiply"})]
 
 

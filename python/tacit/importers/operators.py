@@ -156,11 +156,19 @@ def dropout(call: Call) -> Operation:
     return {"op": "Identity"}
 
 
+def combinations(call: Call) -> Operation:
+    """Sums of all inputs times public factors, side by side along the first axis."""
+    count = len(call.inputs)
+    factors = [float(factor) for factor in call.attributes["factors"]]
+    return {"op": "Combinations", "factors": [factors[k : k + count] for k in range(0, len(factors), count)]}
+
+
 CONVERTERS: Mapping[str, Callable[[Call], Operation | list[Node]]] = {
     **REARRANGING,
     **ELEMENTWISE,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
+    "Combinations": combinations,
     "Conv": convolution,
     "Dropout": dropout,
     "Gemm": gemm,

@@ -17,7 +17,9 @@ CHOOSING = {"ArgMax", "TopK", "ZipMap"}
 FOLLOWING = {"ArrayFeatureExtractor", "Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
 """Operators that exporters write between a label and what it was chosen by."""
 MONOTONE = {"LogSoftmax", "Softmax"}
-"""Operators that leave the order of scores as it is."""
+"""Operators that leave the order of scores as it is, and that clients can apply to results themselves."""
+SHOWING = FOLLOWING - {"ArrayFeatureExtractor"}
+"""Operators behind which all scores are still there, in their order."""
 HIDDEN = ("attention", "hidden", "past", "pooler", "present", "state", "token_embeddings")
 """Parts of the names of outputs that are seldom a model's result."""
 MOST_NAMES = 20
@@ -107,19 +109,34 @@ def automatic(model: onnx.ModelProto, kinds: Mapping[str, int], afters: Containe
     direct = [candidate for candidate in found if candidate.name == candidate.instead]
     best = min(direct or found or [Candidate(outputs[0], outputs[0])], key=lambda candidate: candidate.rank)
     others = [described(name, kinds) for name in outputs if name not in (best.name, best.instead)]
+    left = f"; left out: {', '.join(others)}" if others else ""
+    normalised = softmax_of(best.name, makers)
+    if normalised is not None:
+        function, read = normalised.op_type, str(normalised.input[0])
+        notes.append(
+            f"the result is `{read}`, and `{best.name}` is its {function}, which clients compute themselves{left} "
+            f"(--result {best.name} computes it in private, --result NAME chooses another)"
+        )
+        return read
     if others or best.name != best.instead:
         place = "" if best.name == best.instead else f", which `{best.instead}` is made of"
-        left = f"; left out: {', '.join(others)}" if others else ""
         notes.append(f"the result is `{best.name}`{place}{left} (--result NAME chooses another)")
     return best.name
+
+
+def softmax_of(name: str, makers: Mapping[str, onnx.NodeProto]) -> onnx.NodeProto | None:
+    """The softmax, or its logarithm, whose rows a result shows, if a tensor that a node writes is what it reads."""
+    node = makers.get(name)
+    while node is not None and node.op_type in SHOWING:
+        node = makers.get(node.input[0])
+    return node if node is not None and node.op_type in MONOTONE and node.input[0] in makers else None
 
 
 def scores(name: str, kinds: Mapping[str, int], makers: Mapping[str, onnx.NodeProto]) -> Candidate | None:
     """The output itself if it has floats; what a label is chosen by; None for anything else."""
     node = makers.get(name)
     if kinds.get(name) in FLOATS:
-        last = node is not None and node.op_type == "LogSoftmax"
-        return Candidate(node.input[0] if last and node is not None else name, name)
+        return Candidate(name, name)
     read, chosen, label = name, False, False
     while node is not None and node.op_type in CHOOSING | FOLLOWING:
         if chosen and node.op_type not in ("Cast", "Identity"):

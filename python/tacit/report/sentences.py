@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text as Cell
 
+from tacit.data.answers import answer, words
 from tacit.data.inputs import Inputs
 from tacit.data.text import Embeddings, Text, unit
 from tacit.report.terminal import console
@@ -25,8 +26,32 @@ def content(text: Text | None, inputs: Inputs, outputs: NDArray[np.float64] | No
         fields["tokens"] = inputs.lengths.tolist()
     embeddings = text.embeddings(outputs, inputs.x)
     if embeddings is None:
-        return fields
+        return fields | found(text, inputs, outputs)
     return {**fields, "embeddings": embeddings.tolist(), "cosines": similarity(embeddings).tolist()}
+
+
+def found(text: Text, inputs: Inputs, outputs: NDArray[np.float64]) -> dict[str, Any]:
+    """Labels of words, or answers, of texts that are known; outputs (N, outputs)."""
+    if inputs.lengths is None:
+        return {}
+    rows = [(name, row.reshape(text.sequence, -1)) for name, row in zip(inputs.names, outputs, strict=True)]
+    if text.pooling == "tokens":
+        return {"words": [[word.content() for word in words(text, *row)] for row in rows]}
+    return {"answers": [answer(text, *row).content() for row in rows]} if text.pooling == "spans" else {}
+
+
+def show_found(text: Text, inputs: Inputs, outputs: NDArray[np.float64]) -> bool:
+    """Labels of words, or answers, with what a server learned of the texts; says whether there are any."""
+    content = found(text, inputs, outputs)
+    for name, labelled in zip(inputs.names, content.get("words", ()), strict=False):
+        said = " ".join(f"{entry['word']} [{entry['label']}]" for entry in labelled)
+        console.print(f"{shortened(name)}: {said}", highlight=False, markup=False)
+    for name, best in zip(inputs.names, content.get("answers", ()), strict=False):
+        said = f"{best['answer']!r} ({best['start']} to {best['end']}, score {best['score']:.3f})"
+        console.print(f"{shortened(name)}: {said}", highlight=False, markup=False)
+    if content:
+        console.print(bucket_line(text, len(inputs.names)), highlight=False)
+    return bool(content)
 
 
 def similarity(embeddings: Embeddings) -> Embeddings:

@@ -30,6 +30,7 @@ fn layer(run: &mut Run, rounding: Rounding) {
         rounding,
         addend: None,
         choice: None,
+        square_bits: None,
     };
     let layer = Layer::new(&linear, BITS - 9, 1).unwrap();
     let degree = layer.params().degree();

@@ -5,7 +5,7 @@ use super::scale::Scales;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
 use crate::ops::Sum;
-use crate::source::ops::{Add, QuantisedConv};
+use crate::source::ops::{Add, Join, QuantisedConv};
 use crate::source::{Calibration, Means, Program, SourceNode};
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -190,13 +190,14 @@ impl<'a> Builder<'a> {
         let conv = self.conv(node, &self.graph.tensors[input].shape)?;
         let linear = node.op.linear().ok_or_else(|| not_linear(node))?;
         let weight = self.in_one_scale(&program.floats[linear.weight()].data, input);
+        let means = self.means_of(&node.inputs[0], conv.in_channels);
         let float = FloatLinear {
             name: &node.name,
             weight: &weight,
             bias: linear.bias().map(|name| program.floats[name].data.as_slice()),
             channels: conv.out_channels,
             groups: conv.groups,
-            means: self.means_of(&node.inputs[0], conv.in_channels),
+            means: means.as_deref(),
             input_scale: self.format_of(input).scale,
             output_scale: scale,
         };
@@ -215,6 +216,7 @@ impl<'a> Builder<'a> {
         let Quantised { weights, weight_bits, shift, .. } = quantised;
         let rounding = self.options.rounding;
         let (accumulator_bits, choice) = (0, None);
+        let square_bits = Some(Linear::bits_of_squares(&weights.weight, conv.out_channels));
         let op = Op::from(Linear {
             conv,
             accumulator_bits,
@@ -223,6 +225,7 @@ impl<'a> Builder<'a> {
             rounding,
             addend,
             choice,
+            square_bits,
         });
         self.weights.insert(self.next(), weights);
         self.push(name, op, inputs, output);
@@ -283,10 +286,39 @@ impl<'a> Builder<'a> {
     }
 
     /// The mean of each of a tensor's channels, where all are known.
-    fn means_of(&self, tensor: &str, channels: usize) -> Option<&'a [f64]> {
-        let means = self.means.get(tensor)?;
+    fn means_of(&self, tensor: &str, channels: usize) -> Option<Cow<'a, [f64]>> {
+        let writer = self.scales.writer(tensor);
+        let means = match writer.filter(|node| node.op.is::<Join>()) {
+            Some(join) => {
+                let parts = join.inputs.iter().map(|part| self.means.get(part));
+                Cow::Owned(
+                    parts.collect::<Option<Vec<_>>>()?.into_iter().flatten().copied().collect(),
+                )
+            }
+            None => Cow::Borrowed(self.means.get(tensor)?.as_slice()),
+        };
         let known = means.len() == channels && means.iter().all(|mean| mean.is_finite());
         known.then_some(means)
+    }
+
+    /// The largest weight of each part that `join` puts together, of the layer that reads it.
+    pub(super) fn peaks_of_parts(&self, join: &SourceNode) -> Vec<f64> {
+        let reader = self.scales.readers(&join.output).next();
+        let floats = &self.scales.program().floats;
+        let lengths = join.inputs.iter().map(|part| self.scales.shapes[part][0]);
+        let Some(linear) = reader.and_then(|reader| reader.op.linear()) else { return vec![] };
+        let weight = &floats[linear.weight()].data;
+        let row: usize = lengths.clone().sum();
+        let starts = lengths.clone().scan(0, |end, length| {
+            *end += length;
+            Some(*end - length)
+        });
+        let peak = |(start, length): (usize, usize)| {
+            let columns =
+                weight.chunks_exact(row.max(1)).flat_map(|row| &row[start..start + length]);
+            columns.fold(0.0f64, |most, w| most.max(f64::from(w.abs())))
+        };
+        starts.zip(lengths).map(peak).collect()
     }
 
     /// Adds a node under its own name, with its output.

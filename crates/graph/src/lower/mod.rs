@@ -7,6 +7,7 @@ mod float_layers;
 mod inputs;
 mod links;
 mod options;
+mod results;
 mod rounding;
 mod scale;
 mod states;
@@ -49,6 +50,8 @@ pub fn lower(
         few_bits::build(program, calibration, options)?
     } else {
         few_bits::refuse(&program)?;
+        let program = passes::apply(program, &passes::RESCALED)?;
+        let program = results::apart(program, calibration, options.activation_bits)?;
         build::build(&program, calibration, options)?
     };
     let outputs = model.graph.tensors[model.graph.output].len();

@@ -8,6 +8,10 @@ use crate::ops::{Concat, Operator, Relu, Rounding};
 use crate::source::scaling::{Clipped, around_zero, window};
 use crate::source::{Floats, IntegerNode, Lowering, SourceNode, Values};
 
+/// The largest number that a part of what a layer reads is multiplied by: it makes the part that
+/// much wider.
+const MOST_BALANCE: f64 = 1024.0;
+
 /// One node that is being lowered.
 struct Step<'a, 'b> {
     builder: &'a mut Builder<'b>,
@@ -58,6 +62,23 @@ impl Step<'_, '_> {
         }
         self.builder.push(name, Op::from(operator), inputs, output);
         Ok(output)
+    }
+
+    /// Multiplies inputs by powers of two, so that weights of the layer that reads them all are of
+    /// like sizes in integers.
+    fn balance(&mut self) -> Result<()> {
+        let peaks = self.builder.peaks_of_parts(self.node);
+        let scales = (0..peaks.len()).map(|place| Ok(self.input(place)?.format.scale));
+        let scales = scales.collect::<Result<Vec<f64>>>()?;
+        let sizes: Vec<f64> = peaks.iter().zip(&scales).map(|(peak, scale)| peak * scale).collect();
+        let least = sizes.iter().copied().filter(|size| *size > 0.0).fold(f64::MAX, f64::min);
+        for (place, (size, scale)) in sizes.iter().zip(&scales).enumerate() {
+            let factor = (size / least).log2().round().exp2().clamp(1.0, MOST_BALANCE);
+            if factor > 1.0 {
+                self.rescale(place, &format!("balanced{place}"), scale / factor)?;
+            }
+        }
+        Ok(())
     }
 
     fn check_unwritten(&self) -> Result<()> {
@@ -188,7 +209,10 @@ impl Lowering for Step<'_, '_> {
         self.builder.linear(self.node, inputs, self.output)
     }
 
-    fn join(&mut self) -> Result<()> {
+    fn join(&mut self, balanced: bool) -> Result<()> {
+        if balanced {
+            self.balance()?;
+        }
         let inputs = 0..self.node.inputs.len();
         let tensors = inputs.map(|place| self.input(place)).collect::<Result<Vec<_>>>()?;
         let parts: Vec<(usize, f64)> =

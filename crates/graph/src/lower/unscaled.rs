@@ -256,6 +256,7 @@ impl Builder<'_> {
             rounding: Rounding::Exact,
             addend: None,
             choice: None,
+            square_bits: None,
         };
         Ok((linear, NodeWeights { weight, bias }, scale))
     }

@@ -7,6 +7,7 @@ mod dead;
 mod fold_batch_norm;
 mod fuse_bias;
 mod identity;
+mod join_products;
 mod merge_relu;
 mod norm_into_linear;
 mod pool_before_relu;
@@ -39,6 +40,10 @@ pub const PASSES: [Pass; 11] = [
     Pass { name: "remove-dead", run: dead::run },
 ];
 
+/// What suites whose integers are rescaled, and whose products have no bits of their own, do
+/// besides.
+pub(crate) const RESCALED: [Pass; 1] = [Pass { name: "join-products", run: join_products::run }];
+
 /// Applies all passes.
 ///
 /// # Errors
@@ -50,7 +55,7 @@ pub fn run(program: Program) -> Result<Program> {
     apply(program, &PASSES)
 }
 
-fn apply(mut program: Program, passes: &[Pass]) -> Result<Program> {
+pub(crate) fn apply(mut program: Program, passes: &[Pass]) -> Result<Program> {
     for pass in passes {
         program = (pass.run)(program)?;
         program.shapes().map_err(|error| error.in_pass(pass.name))?;

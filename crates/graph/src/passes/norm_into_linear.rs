@@ -132,7 +132,7 @@ fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result
     let inputs = vec![product.inputs[0].clone(), norm.bare.clone()];
     product.inputs = vec![joined.clone()];
     product.output = output;
-    let join = SourceNode { name, inputs, output: joined, op: Join {}.into() };
+    let join = SourceNode { name, inputs, output: joined, op: Join { balanced: false }.into() };
     // The product stood before the sum.
     program.source.nodes.splice(sum - 1..sum, [join, product]);
     program.shapes().map(drop)

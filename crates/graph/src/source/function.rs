@@ -47,12 +47,17 @@ pub enum Function {
     Silu,
     /// `x * tanh(ln(1 + exp(x)))`.
     Mish,
+    /// `x * (1 + erf(x / sqrt(2))) / 2`.
+    Gelu,
+    /// `x` to the power of `alpha`, of 0 below 0.
+    Power,
 }
 
 impl Function {
     /// Whether it is steep just above 0, where a table of even steps is too coarse.
-    pub(crate) const fn is_steep(self) -> bool {
+    pub(crate) fn is_steep(self, alpha: f64) -> bool {
         matches!(self, Self::Sqrt | Self::Log | Self::Reciprocal)
+            || self == Self::Power && alpha < 1.0
     }
 
     /// The magnitude of arguments beyond which the function is within half of `step` of its limits;
@@ -108,6 +113,8 @@ impl Function {
             Self::Round => x.round_ties_even(),
             Self::Silu => x / (1.0 + (-alpha * x).exp()),
             Self::Mish => x * Self::Softplus.at(x, 0.0, 0.0).tanh(),
+            Self::Gelu => x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2)) / 2.0,
+            Self::Power => x.max(0.0).powf(alpha),
         }
     }
 }
@@ -155,6 +162,9 @@ mod tests {
         near(Function::Erf, 7.0, 1.0);
         near(Function::Mish, 1.0, 0.865_098_388_267);
         assert!((Function::Silu.at(1.0, 2.0, 0.0) - 0.880_797_077_978).abs() < 1e-12);
+        near(Function::Gelu, 1.0, 0.841_344_746_069);
+        assert!((Function::Power.at(4.0, 1.5, 0.0) - 8.0).abs() < 1e-12);
+        assert!(Function::Power.at(-4.0, 1.5, 0.0).abs() < 1e-12);
         near(Function::Sqrt, 2.25, 1.5);
         near(Function::Sqrt, -1.0, 0.0);
         near(Function::Reciprocal, -0.25, -4.0);

@@ -135,11 +135,12 @@ pub trait Lowering {
     fn linear(&mut self, place: usize) -> Result<()>;
 
     /// Writes the node's output: all inputs one after another, each at its own scale. Only a
-    /// linear layer can read it.
+    /// linear layer can read it. Where they are to be `balanced`, each is multiplied by a power
+    /// of two, so that the weights of all of them are of like sizes.
     ///
     /// # Errors
     /// [`Error::Internal`] where it was written before.
-    fn join(&mut self) -> Result<()>;
+    fn join(&mut self, balanced: bool) -> Result<()>;
 
     /// Leaves the output out, since no reader reads it.
     fn skip(&mut self);

@@ -31,7 +31,16 @@ fn operators() -> Vec<(Op, String)> {
     let linear = |addend, choice| {
         let (rounding, conv) = (Rounding::Exact, conv());
         let [accumulator_bits, weight_bits, shift] = [20, 8, 4];
-        Op::from(Linear { conv, accumulator_bits, weight_bits, shift, rounding, addend, choice })
+        Op::from(Linear {
+            conv,
+            accumulator_bits,
+            weight_bits,
+            shift,
+            rounding,
+            addend,
+            choice,
+            square_bits: None,
+        })
     };
     let winograd = |headroom, stage_bits| {
         Op::from(Winograd {

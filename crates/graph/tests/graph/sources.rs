@@ -32,6 +32,7 @@ fn operators() -> Vec<Value> {
             }),
         ),
         json!({"op": "Requantize", "bits": 4}),
+        json!({"op": "Rescale"}),
         json!({"op": "Relu", "maximum": 6.0, "bits": 5}),
         with(&window, json!({"op": "MaxPool"})),
         with(&window, json!({"op": "AveragePool", "count_include_pad": true})),
@@ -39,6 +40,7 @@ fn operators() -> Vec<Value> {
         json!({"op": "AddConstant", "constant": "c"}),
         json!({"op": "Identity"}),
         json!({"op": "Clip", "minimum": -1.0, "maximum": null}),
+        json!({"op": "Combinations", "factors": [[1.0, 0.5], [0.25, -1.0]]}),
         json!({"op": "Concat"}),
         json!({"op": "View", "shape": [2, 2], "start": 1, "strides": [2, 1]}),
         json!({"op": "Pad", "before": [0, 1], "after": [1, 0]}),
@@ -53,7 +55,7 @@ fn operators() -> Vec<Value> {
         json!({"op": "ReluSoftmax", "smoothness": 0.5, "epsilon": 0.25}),
         json!({"op": "LayerNorm", "epsilon": 0.5, "scale": "s", "bias": null}),
         json!({"op": "Mask"}),
-        json!({"op": "Join"}),
+        json!({"op": "Join", "balanced": true}),
         json!({"op": "Reshape", "shape": [4]}),
     ]
 }

@@ -172,6 +172,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         rounding: Rounding::Exact,
         addend: (inputs == outputs).then_some(13),
         choice: Some(multipliers),
+        square_bits: None,
     };
     let last = if inputs == outputs { vec![2, 0] } else { vec![2] };
     let node = |name: &str, op, inputs, output| Node { name: name.into(), op, inputs, output };

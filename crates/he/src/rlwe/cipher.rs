@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use ring::Seed;
 use ring::word::mask;
+use ring::{Random, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::ntt::{Compact, Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
@@ -69,17 +69,47 @@ impl Fresh {
     /// # Errors
     /// [`Error::Shape`] when the body is not N integers mod 2^K.
     pub fn expand(&self, params: Params) -> Result<Ciphertext> {
+        self.expand_shortened(params, 0)
+    }
+
+    /// Rounds the body, N integers mod 2^K, to multiples of `2^dropped`, each up or down at random
+    /// so that it is not expected to move, and keeps the K - `dropped` bits above: what is sent is
+    /// shorter, and its errors grow by those of the rounding
+    /// ([`super::noise::Load::unfolded`]).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where no bit would be left.
+    pub fn shorten(&mut self, params: Params, dropped: u32, rng: &mut Random) -> Result<()> {
+        let bits = params.modulus_bits();
+        params.check_bits("dropped bits", dropped + 1)?;
+        if dropped == 0 {
+            return Ok(());
+        }
+        let random = rng.uniform(self.body.len(), dropped);
+        for (value, random) in self.body.iter_mut().zip(random) {
+            *value = (value.wrapping_add(random) & mask(bits)) >> dropped;
+        }
+        Ok(())
+    }
+
+    /// Returns the ciphertext that the seed and the body stand for, after [`Fresh::shorten`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`] when the body is not N integers of K - `dropped` bits.
+    pub fn expand_shortened(&self, params: Params, dropped: u32) -> Result<Ciphertext> {
+        params.check_bits("dropped bits", dropped + 1)?;
         let (degree, bits) = (params.degree(), params.modulus_bits());
         expect_len("ciphertext body", degree, self.body.len())?;
-        if self.body.iter().any(|value| value & !mask(bits) != 0) {
+        if self.body.iter().any(|value| value & !mask(bits - dropped) != 0) {
             return Err(Error::shape(
                 "ciphertext body",
-                format!("integers of {bits} bits"),
+                format!("integers of {} bits", bits - dropped),
                 "more",
             ));
         }
+        let c0 = self.body.iter().map(|value| value << dropped).collect();
         let c1 = sample::expand(&self.seed, CIPHER_DOMAIN, degree, bits);
-        Ok(Ciphertext { params, c0: self.body.clone(), c1 })
+        Ok(Ciphertext { params, c0, c1 })
     }
 }
 

@@ -13,7 +13,8 @@
 //! of f, and an error of t(f) alone enters both of them. So an error at level i of m reaches
 //! a response with squared factors of at most `2 * 4^(m-1-i) * Y` over all nodes of the
 //! level, Y being the sum of all squared multipliers, and the client's own errors with
-//! `4^m * Y`.
+//! `4^m * Y`. The client may round the body of what it sends to multiples of 2^t, with
+//! expectation zero too: that adds 4^t/4 to the proxy of its own errors.
 //!
 //! These factors are multiplied by the key's errors e (by the secret s) as polynomials,
 //! which gives a quadratic form in e (s) of trace `T = N * 2 * 4^(m-1-i) * Y` in units of
@@ -54,8 +55,9 @@ impl Gadget {
 }
 
 /// What `levels` of unfolding multiply the squared multipliers by, in the noise's proxy in
-/// units of 3.2^2.
-pub(super) fn growth(params: Params, levels: usize) -> f64 {
+/// units of 3.2^2, where the body was rounded to multiples of `2^dropped`.
+pub(super) fn growth(params: Params, levels: usize, dropped: u32) -> f64 {
+    let dropped = if dropped == 0 { 0.0 } else { 4f64.powi(dropped as i32) / 4.0 };
     let (mut trace, mut squares, mut most, mut rounded) = (0.0, 0.0, 0f64, 0.0);
     for level in 0..levels {
         let Gadget { bits, count, rounded: below } = Gadget::of(params, level);
@@ -69,7 +71,8 @@ pub(super) fn growth(params: Params, levels: usize) -> f64 {
     }
     let errors = trace + 2.0 * (squares * FORM_FAILURE).sqrt() + 2.0 * most * FORM_FAILURE;
     let secret = rounded * (1.0 + (2.0 * FORM_FAILURE).sqrt() + FORM_FAILURE);
-    4f64.powi(levels as i32) + errors + 2.0 / 3.0 * secret / (NARROW * NARROW)
+    let own = 4f64.powi(levels as i32) * (1.0 + dropped / (NARROW * NARROW));
+    own + errors + 2.0 / 3.0 * secret / (NARROW * NARROW)
 }
 
 #[cfg(test)]

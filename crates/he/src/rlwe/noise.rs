@@ -66,9 +66,10 @@ impl Load {
     }
 
     /// The load of these weights on ciphertexts that were unfolded before
-    /// ([`super::Ciphertext::unfold`]).
-    pub fn unfolded(self, params: Params, levels: usize) -> Self {
-        Self { squares: self.squares * growth(params, levels) }
+    /// ([`super::Ciphertext::unfold`]), and came without the lowest `dropped` bits of their bodies
+    /// ([`super::Fresh::shorten`]).
+    pub fn unfolded(self, params: Params, levels: usize, dropped: u32) -> Self {
+        Self { squares: self.squares * growth(params, levels, dropped) }
     }
 }
 
@@ -172,6 +173,24 @@ fn error_norm(degree: usize) -> f64 {
 /// probability 2^-40 per coefficient, under moduli of [`stochastic`].
 pub const fn stochastic_error(degree: usize) -> f64 {
     if degree == 2048 { 1.35 } else { 1.5 }
+}
+
+/// Returns the most bits that the bodies of ciphertexts may lack, of those below `plain_bits` of the
+/// modulus, such that noise is still `enough`; nothing where it is not with all bits.
+pub fn droppable(params: Params, plain_bits: u32, enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !enough(0) {
+        return None;
+    }
+    let (mut least, mut most) = (0, params.modulus_bits().saturating_sub(plain_bits + 1));
+    while least < most {
+        let middle = (least + most).div_ceil(2);
+        if enough(middle) {
+            least = middle;
+        } else {
+            most = middle - 1;
+        }
+    }
+    Some(least)
 }
 
 /// Returns the smallest (parameters, K') for exact mode: the sum of both shares is off by less than

@@ -6,13 +6,14 @@ pub(crate) mod lola;
 pub(crate) mod sealed;
 mod slots;
 
-use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey, noise};
+use he::rlwe::{self, Params, PublicKey, SecretKey, UnfoldKey, noise};
 use pricing::{Unit, Work};
 use ring::Random;
 use wire::{Channel, Cost, Error, Packed, Result, Role, Segment, tags};
 
 use crate::plan::Plan;
 use crate::step::keys::{ClientKeys, KeyDemand, ServerKeys, misuse};
+use crate::step::spent::Spent;
 pub use agreed::Agreed;
 use files::KeyFiles;
 use lola::Cache;
@@ -77,6 +78,24 @@ pub fn cost(plan: &Plan) -> Cost {
     keys.then(slots::cost(plan)).then(lola::cost(plan))
 }
 
+/// What keys for unfolding of these levels take, in the order of [`rlwe::TABLE`], beside other keys.
+pub(crate) fn unfolding_spent(levels: [usize; rlwe::TABLE.len()]) -> Spent {
+    let mut spent = Spent::sending(Cost::NONE);
+    for ((degree, bits), levels) in rlwe::TABLE.into_iter().zip(levels) {
+        let params = Params::new(degree, bits).map_err(misuse);
+        let segments = params.and_then(|params| unfold_layout(params, levels)).unwrap_or_default();
+        spent.cost.client_to_server += Keys::body_len(&segments);
+        spent = spent.and(unfolding_work(degree, segments.len()));
+    }
+    spent
+}
+
+/// What making so many bodies of keys for unfolding takes, and transforming them.
+fn unfolding_work(degree: usize, bodies: usize) -> Work {
+    let coefficients = (degree * bodies) as f64;
+    Work::of(Unit::Encrypted, coefficients).and(Unit::Transformed, 2.0 * coefficients)
+}
+
 /// A bound on the probability that the client's keys are such that the bounds on noise do not hold.
 pub(crate) fn failure(plan: &Plan) -> f64 {
     let unfolding = unfolding(plan);
@@ -90,10 +109,14 @@ pub(crate) fn failure(plan: &Plan) -> f64 {
     coefficient.chain(packed).sum()
 }
 
-/// What making and reading the keys takes; of those that are not of packed slots little.
+/// What making and reading the keys takes; of public keys little.
 pub(crate) fn work(plan: &Plan) -> Work {
     let coefficients = slots::coefficients(plan) + lola::coefficients(plan);
-    Work::of(Unit::Keyed, coefficients as f64)
+    let unfolding = unfolding(plan).into_iter().map(|(params, levels)| {
+        let bodies = unfold_layout(params, levels).map_or(0, |segments| segments.len());
+        unfolding_work(params.degree(), bodies)
+    });
+    Work::of(Unit::Keyed, coefficients as f64) + unfolding.sum()
 }
 
 /// A line per set of parameters, for people.

@@ -69,6 +69,7 @@ impl CoefficientLayer {
             rounding: table.rounding,
             addend: None,
             choice: None,
+            square_bits: None,
         }
     }
 
@@ -87,8 +88,8 @@ impl CoefficientLayer {
                 coefficient::client(cx.channel, &self.layer, key, x, addend, worker)
             }
             Party::Server { keys, weights, .. } => {
-                let (key, weights) = (keys.for_degree(degree)?, weights.of(cx.node)?);
-                coefficient::server(cx.channel, &self.layer, key, weights, x, addend, worker)
+                let (keys, weights) = (keys.for_folded(degree)?, weights.of(cx.node)?);
+                coefficient::server(cx.channel, &self.layer, keys, weights, x, addend, worker)
             }
         }
     }
@@ -130,7 +131,9 @@ impl LinearProtocol for CoefficientLayer {
     }
 
     fn keys(&self) -> KeyDemand {
-        KeyDemand { coefficient: Some(self.layer.params()), ..KeyDemand::default() }
+        let (params, levels) = (self.layer.params(), self.layer.levels());
+        let unfold = (levels > 0).then_some((params, levels));
+        KeyDemand { coefficient: Some(params), unfold, slots: None }
     }
 
     fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
@@ -239,8 +242,8 @@ impl Preprocess for CoefficientLayer {
                 ClientAsked::ask(cx.channel, &self.layer, key, worker).map(Asked::new)
             }
             Party::Server { keys, weights, .. } => {
-                let (key, weights) = (keys.for_degree(degree)?, weights.of(cx.node)?);
-                ServerAsked::read(cx.channel, &self.layer, key, weights, worker).map(Asked::new)
+                let (keys, weights) = (keys.for_folded(degree)?, weights.of(cx.node)?);
+                ServerAsked::read(cx.channel, &self.layer, keys, weights, worker).map(Asked::new)
             }
         }
     }

@@ -129,8 +129,7 @@ impl LinearProtocol for SharedProduct {
                 worker,
             )?,
             Party::Server { keys, .. } => {
-                let (public, unfold) = (keys.for_degree(degree)?, keys.for_unfolding(degree));
-                let keys = shared_matmul::ServerKeys { public, unfold };
+                let keys = keys.for_folded(degree)?;
                 shared_matmul::server(cx.channel, &self.layer, keys, a, b, worker)?
             }
         };

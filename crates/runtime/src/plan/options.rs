@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use mpc::compare::Radix;
-use mpc::linear::coefficient::MOST_PACKINGS;
+use mpc::linear::coefficient::{MOST_FOLDINGS, MOST_PACKINGS};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
@@ -26,6 +26,9 @@ pub enum Products {
     /// Under encryption in this packing, counted from 1, of those from few bytes to little
     /// work.
     Packing(usize),
+    /// Under encryption with inputs that come folded, 2^m polynomials in a ciphertext: m from 1 on
+    /// at the first degree, then m from 1 on at the next.
+    Folded(usize),
     /// By OTs that choose by the bits of the weights.
     Ot,
 }
@@ -83,6 +86,7 @@ impl fmt::Display for Products {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Packing(place) => write!(f, "packing{place}"),
+            Self::Folded(place) => write!(f, "folded{place}"),
             Self::Ot => f.write_str("transfers"),
         }
     }
@@ -116,13 +120,14 @@ impl fmt::Display for StepOptions {
 impl FromStr for StepOptions {
     type Err = Error;
 
-    /// One or more of `packing1` to `packing4` or `transfers`, `ahead`, and `digits1` to
+    /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
+    /// `digits1` to
     /// `digits8`, `circuits`, `rows1` to `rows8` or `table`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
-                "a step option that is none of packing1 to packing4, transfers, ahead, digits1 to \
-                 digits8, circuits, rows1 to rows8, table",
+                "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
+                 ahead, digits1 to digits8, circuits, rows1 to rows8, table",
             )
         };
         let mut options = Self::default();
@@ -130,10 +135,13 @@ impl FromStr for StepOptions {
             let number = |name: &str| part.strip_prefix(name)?.parse::<u32>().ok();
             let packing = number("packing").map(|place| place as usize);
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
+            let folded = number("folded").map(|place| place as usize);
+            let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
             let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
             match (part, packing, radix("digits").or(radix("rows"))) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
+                _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
                 ("circuits", ..) => options.function = Some(Function::Circuits),
                 ("table", ..) => options.function = Some(Function::Table),
@@ -228,8 +236,10 @@ mod tests {
         by_step.set(8, StepOptions { products: Some(Products::Ot), ..StepOptions::default() });
         by_step.set(9, StepOptions::default());
         by_step.set(10, "rows5".parse().unwrap());
+        let folded = StepOptions { products: Some(Products::Folded(4)), ..StepOptions::default() };
+        by_step.set(11, StepOptions { preprocessed: true, ..folded });
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -239,6 +249,9 @@ mod tests {
             "packing0",
             "packing5",
             "packing02",
+            "folded0",
+            "folded9",
+            "folded1+packing1",
             "plain",
             "",
             "+",
@@ -253,6 +266,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(10).is_ok() && by_step.check(9).is_err());
+        assert!(by_step.check(11).is_ok() && by_step.check(10).is_err());
     }
 }

@@ -7,6 +7,7 @@
 pub(crate) mod offers;
 pub(crate) mod rates;
 mod search;
+mod shared;
 mod ways;
 pub(crate) mod widths;
 

@@ -6,7 +6,7 @@
 //! price the best protocols of all steps together are found by dynamic programming over the
 //! steps and who sent last, and the few plans that result are priced whole, start of the
 //! sources included. Linear layers that run before their input exists do so in one exchange,
-//! which is paid once: plans with and without are found apart.
+//! which is paid once, and so are keys for unfolding: plans with and without are found apart.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ use serde::Serialize;
 use wire::{Cost, Result, Role};
 
 use super::rates::Conditions;
-use super::ways::{Way, ways};
+use super::shared::{Shared, asked, highest};
+use super::ways::{Levels, Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::step::correlations::Schedules;
@@ -30,12 +31,16 @@ const TURNS: usize = 2;
 /// Sources of correlations, the best by their marginal prices, whose plans are priced whole.
 const WHOLE: usize = 3;
 
+/// Inputs of a session of a model that keeps states between them: a few seconds of sound in chunks.
+const STREAM: f64 = 100.0;
+
 /// What a way takes at a price, without its rounds.
 #[derive(Clone, Copy, Debug)]
-struct Priced {
+pub(super) struct Priced {
     seconds: f64,
     cost: Cost,
-    early: bool,
+    pub(super) early: bool,
+    pub(super) levels: Levels,
 }
 
 /// Rounds of the exchange of all preprocessed layers.
@@ -84,7 +89,8 @@ pub struct Found {
 /// The errors of [`Plan::new`].
 pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
     let plain = Plan::new(graph.clone(), settings)?;
-    let search = Search { ways: ways(&plain), conditions, settings };
+    let inputs = if graph.states.is_empty() { 1.0 } else { STREAM };
+    let search = Search { ways: ways(&plain), conditions, settings, inputs };
     let rest = search.seconds(&plain) - search.steps(&plain);
     let mut tried: Vec<(f64, Settings)> = sourcing(settings)
         .into_iter()
@@ -109,6 +115,7 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     }
     let marginal = search.marginal(&plan.demand(), plan.settings());
     let alternatives = search.alternatives(&plan, marginal);
+    let seconds = search.session(&plan);
     Ok(Found { plan, seconds, alternatives, sources })
 }
 
@@ -152,10 +159,12 @@ fn sourcing(settings: Settings) -> Vec<Settings> {
     auto.chain(named).collect()
 }
 
-struct Search<'a> {
-    ways: Vec<Vec<Way>>,
-    conditions: &'a Conditions,
+pub(super) struct Search<'a> {
+    pub(super) ways: Vec<Vec<Way>>,
+    pub(super) conditions: &'a Conditions,
     settings: Settings,
+    /// Runs of a session that share its keys.
+    pub(super) inputs: f64,
 }
 
 /// Best seconds up to here by who sent last, and the way of each step.
@@ -163,9 +172,14 @@ type Trail = (f64, Vec<usize>);
 
 impl Search<'_> {
     /// The predicted seconds of a session with one run.
-    fn seconds(&self, plan: &Plan) -> f64 {
+    fn session(&self, plan: &Plan) -> f64 {
         let parts = counted(plan.parts(self.settings.batch()));
         parts.map(|part| self.conditions.seconds(part.spent)).sum()
+    }
+
+    /// Those, of keys for unfolding the part that falls to one of the session's inputs.
+    fn seconds(&self, plan: &Plan) -> f64 {
+        self.session(plan) - self.keys(asked(plan)) * (self.inputs - 1.0)
     }
 
     /// The predicted seconds of the steps of the default plan, without its correlations.
@@ -174,21 +188,27 @@ impl Search<'_> {
         let priced = self.priced(marginal);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
-        self.cheapest(&first, None, true).0
+        self.cheapest(&first, None, Shared { early: true, levels: self.asked() }).0
     }
 
     /// The least time of all steps at this price of a correlation.
     fn least(&self, marginal: Marginal) -> f64 {
-        let priced = self.priced(marginal);
-        let [plainly, early] = self.either(&priced, None);
+        let [plainly, early] = self.either(&self.priced(marginal));
         plainly.0.min(early.0)
     }
 
-    /// The best ways without preprocessed layers, and with them.
-    fn either(&self, priced: &[Vec<Priced>], given: Option<(usize, usize)>) -> [Trail; 2] {
-        let (seconds, trail) = self.cheapest(priced, given, true);
-        let plainly = self.cheapest(priced, given, false);
-        [plainly, (seconds + EXCHANGE * self.round(), trail)]
+    /// The best ways without preprocessed layers, and with them, each with the keys for unfolding
+    /// that are worth it.
+    fn either(&self, priced: &[Vec<Priced>]) -> [Trail; 2] {
+        [false, true].map(|early| {
+            let exchange = if early { EXCHANGE * self.round() } else { 0.0 };
+            let with = |levels: Levels| {
+                let (seconds, trail) = self.cheapest(priced, None, Shared { early, levels });
+                (seconds + exchange + self.keys(levels), trail)
+            };
+            let all = self.foldings().into_iter().map(with);
+            all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, Vec::new()))
+        })
     }
 
     /// The price of one more of the correlations in `demand`, without hashing them.
@@ -223,7 +243,8 @@ impl Search<'_> {
             .iter()
             .sum::<f64>();
         let early = way.options.is_early();
-        Priced { seconds: made + offline + online, cost: way.spent.cost, early }
+        let seconds = made + offline + online;
+        Priced { seconds, cost: way.spent.cost, early, levels: way.levels }
     }
 
     fn round(&self) -> f64 {
@@ -234,7 +255,7 @@ impl Search<'_> {
     /// The best ways at this price; where it might be better, with some preprocessed layers, too.
     fn choose(&self, marginal: Marginal) -> Vec<OptionsByStep> {
         let priced = self.priced(marginal);
-        let [plainly, early] = self.either(&priced, None);
+        let [plainly, early] = self.either(&priced);
         let better = early.0 < plainly.0;
         let mut all = Vec::new();
         for (_, trail) in std::iter::once(plainly).chain(Some(early).filter(|_| better)) {
@@ -252,13 +273,13 @@ impl Search<'_> {
         self.ways.iter().map(of).collect()
     }
 
-    /// The least time, and the ways that take it, `early` ones or none; one step's way may be
-    /// given.
+    /// The least time, and the ways that take it, of those that `shared` allows; one step's way may
+    /// be given.
     fn cheapest(
         &self,
         priced: &[Vec<Priced>],
         given: Option<(usize, usize)>,
-        early: bool,
+        shared: Shared,
     ) -> Trail {
         let round = self.round();
         let mut trails: [Option<Trail>; 3] = [Some((0.0, Vec::new())), None, None];
@@ -268,7 +289,7 @@ impl Search<'_> {
                 let Some((seconds, taken)) = trail else { continue };
                 for (at, way) in ways.iter().enumerate() {
                     let fixed = given.filter(|(fixed, _)| *fixed == step);
-                    let free = fixed.is_none() && (early || !way.early);
+                    let free = fixed.is_none() && shared.allows(way);
                     if !free && fixed.is_none_or(|(_, only)| only != at) {
                         continue;
                     }
@@ -294,7 +315,8 @@ impl Search<'_> {
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
         let priced = self.priced(marginal);
         let early = (0..plan.steps().len()).any(|step| plan.options().of(step).is_early());
-        let (least, _) = self.cheapest(&priced, None, early);
+        let shared = Shared { early, levels: highest(self.asked(), asked(plan)) };
+        let (least, _) = self.cheapest(&priced, None, shared);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
             let runs = plan.steps().get(step).map(|step| Way::new(StepOptions::default(), step));
@@ -308,8 +330,9 @@ impl Search<'_> {
                     continue;
                 }
                 let alone = if way.options.is_early() && !early { EXCHANGE } else { 0.0 };
-                let (all, _) = self.cheapest(&priced, Some((step, at)), early);
-                let all = all + alone * self.round();
+                let keys = self.keys(highest(shared.levels, way.levels)) - self.keys(shared.levels);
+                let (all, _) = self.cheapest(&priced, Some((step, at)), shared);
+                let all = all + alone * self.round() + keys;
                 let made = correlations(&way.demand) * marginal.bytes;
                 let tables = mpc::garbled::prepare_cost(&way.demand.circuits).bytes();
                 let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));

@@ -1,5 +1,6 @@
 //! The ways that each step of a plan can run.
 
+use he::rlwe;
 use mpc::Demand;
 use mpc::compare::Radix;
 
@@ -19,12 +20,27 @@ pub(super) struct Way {
     pub(super) spent: Spent,
     /// Before, in an exchange with other steps.
     pub(super) before: Spent,
+    /// Levels of the keys for unfolding that it asks for.
+    pub(super) levels: Levels,
+}
+
+/// Levels of keys for unfolding, in the order of [`rlwe::TABLE`].
+pub(super) type Levels = [usize; rlwe::TABLE.len()];
+
+/// The levels that a step asks for.
+pub(super) fn levels(step: &Step) -> Levels {
+    let asked = step.linear().and_then(|layer| layer.keys().unfold);
+    rlwe::TABLE.map(|(degree, _)| match asked {
+        Some((params, levels)) if params.degree() == degree => levels,
+        _ => 0,
+    })
 }
 
 impl Way {
     pub(super) fn new(options: StepOptions, step: &Step) -> Self {
         let demand = step.mask_demand() + step.demand();
-        Self { options, demand, spent: step.spent(), before: step.before() }
+        let (spent, before, levels) = (step.spent(), step.before(), levels(step));
+        Self { options, demand, spent, before, levels }
     }
 
     /// Whether it does the same.
@@ -51,7 +67,8 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
                 ways.extend(functions.iter().map(|(function, step)| {
                     let spent = product.first().then(step.after());
                     let (options, before) = (options.and(*function), product.before());
-                    Way { options, demand: step.demand(), spent, before }
+                    let levels = levels(&product);
+                    Way { options, demand: step.demand(), spent, before, levels }
                 }));
             }
         }
@@ -63,15 +80,15 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
 /// Ways to multiply, of a linear step.
 fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
     let (graph, settings) = (plain.graph(), plain.settings());
-    let packings = || (1..).zip(suites::packings(graph, settings, index).unwrap_or_default());
-    let packing =
-        |place| StepOptions { products: Some(Products::Packing(place)), ..StepOptions::default() };
-    let mut all: Vec<_> = packings().map(|(place, step)| (packing(place), step)).collect();
+    let packings = || suites::packings(graph, settings, index).unwrap_or_default().into_iter();
+    let packing = |how| StepOptions { products: Some(how), ..StepOptions::default() };
+    let mut all: Vec<_> = packings().map(|(how, step)| (packing(how), step)).collect();
     let early = settings.store() == 0;
     if early {
-        all.extend(packings().map(|(place, step)| {
+        all.extend(packings().map(|(how, step)| {
             // The first is the default.
-            let plain = if place == 1 { StepOptions::default() } else { packing(place) };
+            let default = how == Products::Packing(1);
+            let plain = if default { StepOptions::default() } else { packing(how) };
             (StepOptions { preprocessed: true, ..plain }, early_step(step))
         }));
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use he::bfv;
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
+use mpc::linear::coefficient::ServerKeys as FoldedKeys;
 use mpc::linear::{lola, slots};
 use wire::{Error, Result};
 
@@ -85,6 +86,14 @@ impl ServerKeys {
     /// Returns the key of layers whose inputs are folded, if there are any of a degree.
     pub fn for_unfolding(&self, degree: usize) -> Option<&UnfoldKey> {
         self.unfold.iter().find(|key| key.params().degree() == degree)
+    }
+
+    /// Returns the keys of layers whose inputs may be folded, of a degree.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the plan asked for no key of the degree.
+    pub fn for_folded(&self, degree: usize) -> Result<FoldedKeys<'_>> {
+        Ok(FoldedKeys { public: self.for_degree(degree)?, unfold: self.for_unfolding(degree) })
     }
 
     /// Returns the keys of layers on packed slots.

@@ -31,7 +31,7 @@ use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
 
 use crate::linear::slots::Packing;
-use crate::plan::options::{OptionsByStep, StepOptions};
+use crate::plan::options::{OptionsByStep, Products, StepOptions};
 use crate::plan::settings::Settings;
 use crate::step::Step;
 pub use node_context::{NodeContext, PlanOperator};
@@ -190,13 +190,17 @@ pub(crate) fn step(
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
-pub(crate) fn packings(graph: &Graph, settings: Settings, index: usize) -> Result<Vec<Step>> {
+pub(crate) fn packings(
+    graph: &Graph,
+    settings: Settings,
+    index: usize,
+) -> Result<Vec<(Products, Step)>> {
     let nodes = named(&graph.suite)?.nodes;
     let (Some(node), Some(nodes)) = (graph.nodes.get(index), nodes) else {
         return Ok(Vec::new());
     };
     let actions = (nodes.packings)(graph, node, settings.batch())?.into_iter();
-    Ok(actions.map(|action| Step::of_node(graph, index, action)).collect())
+    Ok(actions.map(|(how, action)| (how, Step::of_node(graph, index, action))).collect())
 }
 
 /// Returns the steps of `graph` as the default suite runs them, each node under the options that

@@ -5,7 +5,7 @@ use graph::ops;
 use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding};
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
-use mpc::linear::coefficient::Layer;
+use mpc::linear::coefficient::{Layer, MOST_FOLDINGS};
 use mpc::linear::shared_matmul::Left;
 use mpc::lookup::{Lookup, PublicTable};
 use mpc::multiply::{Factor, Multiply};
@@ -72,21 +72,48 @@ fn layer_of(graph: &Graph, node: &Node) -> Result<Option<(Linear, Option<[usize;
     Ok(Some((linear, Some([table.rows, length]))))
 }
 
-/// All packings of a linear node's products, first the default; none of
-/// another node.
+/// All packings of a linear node's products, first the default, then those that are folded; none
+/// of another node.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
-pub(super) fn packings(graph: &Graph, node: &Node, batch: usize) -> Result<Vec<Action>> {
+pub(super) fn packings(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+) -> Result<Vec<(Products, Action)>> {
     let Some((linear, positions)) = layer_of(graph, node)? else { return Ok(Vec::new()) };
     let out_bits = graph.output_of(node).format.bits;
-    let layers = Layer::packings(&linear, out_bits, batch)?.into_iter();
-    let step = |layer: Layer| {
+    let layers = Layer::packings(&linear, out_bits, batch)?;
+    let bytes = layers.first().map_or(0, |layer| layer.cost().bytes());
+    let layers = layers.into_iter();
+    let layers = (1..).map(Products::Packing).zip(layers);
+    let folded = foldings(&linear, out_bits, batch, bytes);
+    let step = |(products, layer): (Products, Layer)| {
         let radix = Radix::fastest(layer.outputs(), linear.shift);
         let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
-        Ok(Action::linear(CoefficientLayer { positions, ..step }))
+        Ok((products, Action::linear(CoefficientLayer { positions, ..step })))
     };
-    layers.map(step).collect()
+    layers.chain(folded).map(step).collect()
+}
+
+/// The folded plans of a layer that takes so many bytes otherwise: at the first degree that has
+/// any, those that save a tenth over the one before.
+fn foldings(linear: &Linear, out_bits: u32, batch: usize, bytes: u64) -> Vec<(Products, Layer)> {
+    let (mut least, mut kept) = (bytes, Vec::new());
+    for place in 1..=MOST_FOLDINGS {
+        let Ok(layer) = Layer::folded(linear, out_bits, batch, place) else { continue };
+        let first = kept.first().map(|(_, layer): &(Products, Layer)| layer.params());
+        if first.is_some_and(|params| params != layer.params()) {
+            break;
+        }
+        let bytes = layer.cost().bytes();
+        if bytes <= least - least / 10 {
+            least = bytes;
+            kept.push((Products::Folded(place), layer));
+        }
+    }
+    kept
 }
 
 /// A linear layer or a lookup in a secret table.
@@ -102,6 +129,7 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
             let nth = place.checked_sub(1).and_then(|at| all.into_iter().nth(at));
             nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))?
         }
+        Some(Products::Folded(place)) => Layer::folded(&linear, out_bits, batch, place)?,
         Some(Products::Ot) if positions.is_some() || options != OT_PRODUCTS => {
             return Err(Error::misuse("products by transfers are prepared, and of a layer"));
         }

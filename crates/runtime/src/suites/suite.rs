@@ -5,7 +5,7 @@ use wire::{Error, Result};
 
 use super::node_context::PlanOperator;
 use crate::linear::slots::Packing;
-use crate::plan::options::OptionsByStep;
+use crate::plan::options::{OptionsByStep, Products};
 use crate::plan::settings::Settings;
 use crate::step::{Action, Step};
 
@@ -44,10 +44,13 @@ pub struct Suite {
 pub struct NodePlanner {
     /// What runs a node, under its options.
     pub action: PlanOperator,
-    /// All packings of a linear node in runs of so many inputs, first the default; none of another
-    /// node.
-    pub packings: fn(&Graph, &Node, usize) -> Result<Vec<Action>>,
+    /// All packings of a linear node in runs of so many inputs, first the default, then those that
+    /// are folded; none of another node.
+    pub packings: fn(&Graph, &Node, usize) -> Result<Vec<Packed>>,
 }
+
+/// A packing of a linear node, by what chooses it.
+pub(crate) type Packed = (Products, Action);
 
 impl Suite {
     /// What a suite has that says nothing else: nothing to choose, nothing special to hide.

@@ -84,6 +84,7 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
             rounding,
             addend,
             choice: Some(choice),
+            square_bits: None,
         })
     };
     let choice = WeightBits::reweighted(3);

@@ -62,9 +62,12 @@ fn stochastic_rounding_stays_near_the_interpreter_over_a_session() {
     let values = values(&mut rng, 12);
     let (answer, _) = run_with(&model, Settings::default(), &values);
     let (got, want) = (answer.results, clear(&model, &values));
-    for (got, want) in got.iter().flatten().zip(want.iter().flatten()) {
-        assert!((got - want).abs() <= 16, "{got} for {want}");
-    }
+    // A last place of both products and of their sum is 3, 2 and 4 of the state's, each of
+    // whose places moves a result by at most 1.7 of its own: 46 for three states.
+    let moved = got.iter().flatten().zip(want.iter().flatten()).map(|(got, want)| got - want);
+    let moved: Vec<i64> = moved.map(i64::abs).collect();
+    assert!(moved.iter().all(|moved| *moved <= 46), "{moved:?}");
+    assert!(moved.iter().sum::<i64>() <= 10 * moved.len() as i64, "{moved:?}");
 }
 
 #[test]

@@ -108,6 +108,42 @@ fn attention_of_many_heads_is_folded_under_keys_of_the_setup() {
     near(&answer.results, &clear(&model, &inputs[3]));
 }
 
+#[test]
+fn dense_layers_run_folded_where_a_plan_says_so() {
+    let sizes = Sizes { vocabulary: 7, length: 8, hidden: 128, heads: 2, layers: 1 };
+    let inputs: Vec<Vec<f32>> = (0..6).map(|i| tokens(sizes, 2 * i + 1, i as u64)).collect();
+    let mut folded = 0;
+    for rounding in [Rounding::Exact, Rounding::Stochastic] {
+        let program = encoder(sizes, 13);
+        let calibration = calibrate(&program, &inputs);
+        let options = graph::Options { rounding, ..graph::Options::default() };
+        let model = graph::lower(program.source, program.floats, &calibration, &options).unwrap();
+        let plain = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+        for options in (1..=8).flat_map(|m| [format!("folded{m}"), format!("folded{m}+ahead")]) {
+            let options = options.parse().unwrap();
+            let plan = planner::uniform(&model.graph, Settings::default(), options).unwrap();
+            if plan.options().is_empty() {
+                continue;
+            }
+            folded += 1;
+            let (answer, server) = run_planned(&plan, &model, &inputs[3]);
+            costs_as_planned(&answer, &server.unwrap(), 1);
+            match rounding {
+                Rounding::Exact => assert_eq!(answer.results, clear(&model, &inputs[3])),
+                Rounding::Stochastic => near(&answer.results, &clear(&model, &inputs[3])),
+            }
+            assert!(linear_bytes(&plan) < linear_bytes(&plain), "{options}");
+        }
+    }
+    assert!(folded > 4, "{folded}");
+}
+
+/// Bytes online of the linear layers of a plan.
+fn linear_bytes(plan: &Plan) -> u64 {
+    let linear = plan.steps().iter().filter(|step| step.linear().is_some());
+    linear.map(|step| step.spent().cost.bytes()).sum()
+}
+
 /// In the same directions.
 #[track_caller]
 fn near(results: &[Vec<i64>], wanted: &[Vec<i64>]) {

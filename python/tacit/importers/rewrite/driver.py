@@ -18,8 +18,9 @@ from tacit.importers.call import Call
 from tacit.importers.fold import infer_sizes, keep, live
 from tacit.importers.guard import guarded
 from tacit.importers.rewrite.arrangements import ARRANGEMENTS
+from tacit.importers.rewrite.defined import define
 from tacit.importers.rewrite.formulas import FORMULAS
-from tacit.importers.rewrite.gates import GATES, define
+from tacit.importers.rewrite.gates import GATES
 from tacit.importers.rewrite.lifting import LIFTED, lifted, lifts
 from tacit.importers.rewrite.magnitude import MAGNITUDE
 from tacit.importers.rewrite.norms import NORMS

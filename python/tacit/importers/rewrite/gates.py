@@ -1,53 +1,12 @@
-"""Products of a tensor and a gate of itself, SiLU and Mish, as one function: one table, where there were two steps.
-
-They are functions of an ONNX model in Tacit's own domain, whose bodies any runtime can run.
-"""
+"""Products of a tensor and a gate of itself, SiLU and Mish, as one function: one table, where there were two steps."""
 
 import math
 from collections.abc import Callable, Mapping
 
-import onnx
-from onnx import AttributeProto, helper
-
 from tacit.importers.call import Call
+from tacit.importers.rewrite.defined import MISH, NUMBERS_SINCE, SILU
 from tacit.importers.rewrite.writer import Writer
-from tacit.importers.unified import DOMAIN, parameter
-
-SILU, MISH = "Silu", "Mish"
-NUMBERS_SINCE = 12
-"""The opset since which a function can read an attribute as a tensor; before it there is only SiLU of slope 1."""
-
-
-def functions(opset: int) -> list[onnx.FunctionProto]:
-    """`Silu`, which is `x*sigmoid(alpha*x)`, and `Mish`, which is `x*tanh(softplus(x))`, in operators of ONNX."""
-    versions = [helper.make_opsetid("", opset)]
-    scaled = [parameter("alpha"), helper.make_node("Mul", ["x", "alpha"], ["scaled"])] if opset >= NUMBERS_SINCE else []
-    silu = [
-        *scaled,
-        helper.make_node("Sigmoid", ["scaled" if scaled else "x"], ["gate"]),
-        helper.make_node("Mul", ["x", "gate"], ["y"]),
-    ]
-    mish = [
-        helper.make_node("Softplus", ["x"], ["soft"]),
-        helper.make_node("Tanh", ["soft"], ["gate"]),
-        helper.make_node("Mul", ["x", "gate"], ["y"]),
-    ]
-    alpha = AttributeProto(name="alpha", f=1.0, type=AttributeProto.FLOAT)
-    return [
-        helper.make_function(DOMAIN, SILU, ["x"], ["y"], silu, versions, attribute_protos=[alpha]),
-        helper.make_function(DOMAIN, MISH, ["x"], ["y"], mish, versions),
-    ]
-
-
-def define(model: onnx.ModelProto) -> None:
-    """Add the functions that nodes of the model call, and the model does not have yet, in place."""
-    called = {node.op_type for node in model.graph.node if node.domain == DOMAIN}
-    have = {function.name for function in model.functions if function.domain == DOMAIN}
-    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
-    missing = [function for function in functions(opset) if function.name in called - have]
-    model.functions.extend(missing)
-    if missing and all(entry.domain != DOMAIN for entry in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+from tacit.importers.unified import DOMAIN
 
 
 def gated(w: Writer) -> str | None:

@@ -1,5 +1,6 @@
 """Functions of one element, and sums and extremes of several inputs, by those that the engine has."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 
@@ -70,16 +71,17 @@ def shrink(w: Writer) -> str:
 
 
 def power(w: Writer) -> str | None:
-    """Pow with a small whole exponent, by products, and the square root."""
+    """Pow with a small whole exponent, by products, the square root, and the reciprocal."""
     exponent = w.call.required(1, "exponent")
     if exponent.size == 1 and exponent.item() == -ROOT:
         return w.put("Sqrt", w.x)
-    if exponent.size == 1 and exponent.item() == ROOT:
-        return None  # part of a norm, or refused by the importer
-    whole = exponent.size == 1 and float(exponent.item()).is_integer()
-    if not whole or not 1 <= exponent.item() <= MOST_PRODUCTS:
+    if exponent.size == 1 and exponent.item() == -1:
+        return w.put("Reciprocal", w.x)
+    if exponent.size == 1 and math.isfinite(exponent.item()) and not float(exponent.item()).is_integer():
+        return None  # part of a norm, or a table
+    if exponent.size != 1 or not 1 <= exponent.item() <= MOST_PRODUCTS:
         what = f"{exponent.item():g}" if exponent.size == 1 else "that varies"
-        w.call.refuse(f"with an exponent {what}", f"use 0.5 or whole exponents from 1 to {MOST_PRODUCTS}")
+        w.call.refuse(f"with an exponent {what}", f"use a fraction, or whole exponents from 1 to {MOST_PRODUCTS}")
     if exponent.item() in (1, 2):
         return None if exponent.item() == 2 else w.x
     bits, square, result = int(exponent.item()), w.x, ""

@@ -63,20 +63,46 @@ def ends(w: Writer, reach: Sequence[int], stride: Sequence[int]) -> tuple[list[i
 
 
 def max_pool(w: Writer) -> str | None:
-    """MaxPool along one axis, and one whose windows reach over the end."""
+    """MaxPool along one axis, one with dilations, and one whose windows reach over the end."""
     if any(w.call.outputs[1:]):
         w.call.refuse("whose indices are used", "use its first output only")
     if len(w.shape) == IMAGE_AXES - 1:
         return flat(w)
     if len(w.shape) == VOLUME_AXES:
         return volumes.pool(w)
-    if len(w.shape) != IMAGE_AXES or not w.call.attributes.get("ceil_mode", 0):
+    if len(w.shape) != IMAGE_AXES:
         return None
     if any(d != 1 for d in w.call.attributes.get("dilations", [])):
+        return dilated_max_pool(w)
+    if not w.call.attributes.get("ceil_mode", 0):
         return None
     kernel, stride = (listed(w, name, 1, 2) for name in ("kernel_shape", "strides"))
     _, pads = ends(w, kernel, stride)
     return w.put("MaxPool", w.x, kernel_shape=kernel, strides=stride, pads=pads)
+
+
+def dilated_max_pool(w: Writer) -> str:
+    """MaxPool whose windows have gaps: along each axis the largest of shifted copies."""
+    kernel, stride, dilation = (listed(w, name, 1, 2) for name in ("kernel_shape", "strides", "dilations"))
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    before = padding(w.call, w.shape[1:], reach, stride)
+    x, shape = w.x, list(w.shape)
+    for axis, (taps, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True)):
+        starts = np.arange(w.call.output_shape[axis + 1])[:, None] * step - before[axis]
+        places = starts + np.arange(taps) * gap
+        inside = (places >= 0) & (places < shape[axis + 1])
+        if not inside.any(axis=1).all():
+            w.call.refuse("with windows of padding alone", "use less padding")
+        # Padding is never the largest: another element of the window stands for it.
+        first = np.take_along_axis(places, inside.argmax(axis=1)[:, None], axis=1)
+        places = np.where(inside, places, first)
+        shape[axis + 1] = len(places)
+        moved = [w.put("Gather", x, w.numbers(*tap), axis=axis + 2) for tap in places.T.tolist()]
+        rows = [w.reshape(tap, 1, math.prod(shape)) for tap in moved]
+        stacked = rows[0] if taps == 1 else w.put("Concat", *rows, axis=1)
+        pooled = w.put("MaxPool", w.reshape(stacked, 1, taps, math.prod(shape)), kernel_shape=[taps, 1])
+        x = w.reshape(pooled, *shape)
+    return x
 
 
 def average_pool(w: Writer) -> str | None:

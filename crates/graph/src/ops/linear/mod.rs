@@ -43,9 +43,24 @@ pub struct Linear {
     /// `weight_bits` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<WeightBits>,
+    /// Bits of the largest sum of the squares of an output channel's weights: each is at most
+    /// 2^square_bits. It bounds noise under encryption; what [`Self::weight_bits`] says when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub square_bits: Option<u32>,
 }
 
 impl Linear {
+    /// Returns the smallest [`Self::square_bits`] for `weights` of so many `channels`.
+    pub fn bits_of_squares(weights: &[i32], channels: usize) -> u32 {
+        let each = weights.len().checked_div(channels).unwrap_or(0).max(1);
+        let square = |w: &i32| u64::from(w.unsigned_abs()).saturating_mul(w.unsigned_abs().into());
+        let sums = weights
+            .chunks(each)
+            .map(|channel| channel.iter().map(square).fold(0u64, u64::saturating_add));
+        let largest = sums.fold(1, u64::max);
+        u64::BITS - (largest - 1).leading_zeros()
+    }
+
     /// The bits of the weights, if they are named, make weights of their width.
     fn check_choice(&self) -> Check<()> {
         let Some(choice) = &self.choice else { return Ok(()) };
@@ -86,6 +101,7 @@ impl Operator for Linear {
         image(input, [conv.in_channels, conv.in_height, conv.in_width])?;
         image(output, [conv.out_channels, conv.out_height(), conv.out_width()])?;
         ensure((2..=32).contains(&self.weight_bits), || "weight_bits".into())?;
+        ensure(self.square_bits.is_none_or(|bits| bits <= u64::BITS), || "square_bits".into())?;
         self.check_choice()?;
         check_accumulator(self.accumulator_bits, self.shift, input, output)?;
         if let [_, addend] = site.inputs[..] {
@@ -186,7 +202,10 @@ impl Weighted for Linear {
         }
         let limit = 1i64 << (self.weight_bits - 1);
         let fits = weights.weight.iter().all(|w| i64::from(*w).abs() < limit);
-        fits.then_some(()).ok_or(format!("a weight exceeds {} bits", self.weight_bits))
+        fits.then_some(()).ok_or(format!("a weight exceeds {} bits", self.weight_bits))?;
+        let squares = Self::bits_of_squares(&weights.weight, conv.out_channels);
+        let fits = self.square_bits.is_none_or(|bits| squares <= bits);
+        fits.then_some(()).ok_or_else(|| "a channel's weights exceed its square_bits".into())
     }
 }
 

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 /// them; unlike after [`super::Concat`] each keeps its own scale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Join {}
+pub struct Join {
+    /// Whether inputs are multiplied by powers of two, so that the weights of all of them are of
+    /// like sizes and are rounded alike.
+    pub balanced: bool,
+}
 
 impl SourceOperator for Join {
     fn kind(&self) -> &'static str {
@@ -27,6 +31,6 @@ impl SourceOperator for Join {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
-        step.join()
+        step.join(self.balanced)
     }
 }

@@ -10,6 +10,7 @@ mod batch_normalization;
 mod checks;
 mod clip;
 mod clipping;
+mod combinations;
 mod concat;
 mod conv;
 mod embedding;
@@ -28,6 +29,7 @@ mod quantised_conv;
 mod relu;
 mod relu_softmax;
 mod requantize;
+mod rescale;
 mod reshape;
 mod scale;
 mod smu;
@@ -40,6 +42,7 @@ pub use add_constant::AddConstant;
 pub use average_pool::AveragePool;
 pub use batch_normalization::BatchNormalization;
 pub use clip::Clip;
+pub use combinations::Combinations;
 pub use concat::Concat;
 pub use conv::Conv;
 pub use embedding::Embedding;
@@ -57,6 +60,7 @@ pub use quantised_conv::QuantisedConv;
 pub use relu::Relu;
 pub use relu_softmax::ReluSoftmax;
 pub use requantize::Requantize;
+pub use rescale::Rescale;
 pub use reshape::Reshape;
 pub use scale::Scale;
 pub use smu::Smu;
@@ -84,6 +88,7 @@ operators! {
     BatchNormalization,
     QuantisedConv,
     Requantize,
+    Rescale,
     Relu,
     MaxPool,
     AveragePool,
@@ -91,6 +96,7 @@ operators! {
     AddConstant,
     Identity,
     Clip,
+    Combinations,
     Concat,
     View,
     Pad,

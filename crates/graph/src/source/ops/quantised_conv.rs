@@ -109,6 +109,7 @@ impl SourceOperator for QuantisedConv {
             rounding: step.rounding(),
             addend: None,
             choice: Some(WeightBits::twos_complement(MULTIPLIER_BITS)),
+            square_bits: None,
         };
         let fine = scale / f64::from(channels.shift).exp2();
         let Some(addend) = step.addend() else {
@@ -184,6 +185,7 @@ impl QuantisedConv {
                 rounding,
                 addend: None,
                 choice: Some(choice),
+                square_bits: None,
             };
             IntegerNode::new(layer, &[0], scale, true)
         };

@@ -118,7 +118,7 @@ impl Table {
 
     /// Whether a fine table beside a coarse one is worth its cost on values in `range`.
     fn is_steep_on(&self, range: (f64, f64)) -> bool {
-        self.function.is_steep() && range.0 >= 0.0
+        self.function.is_steep(self.alpha) && range.0 >= 0.0
     }
 
     /// `f(x) = f(max(x, m)) + (f(min(x, m)) - f(m))` by two tables: of all arguments up to `most`, and

@@ -1,6 +1,6 @@
 //! The server's products, masked: sent while the rest of them is made, or held back.
 
-use he::rlwe::{Ciphertext, PublicKey};
+use he::rlwe::{Ciphertext, PublicKey, UnfoldKey};
 use ring::Random;
 use std::collections::VecDeque;
 use wire::{Channel, Result};
@@ -11,9 +11,9 @@ use super::packing::Place;
 use super::product::{ServerWeights, Tile};
 use super::shares::scatter;
 use crate::defect::defect;
-use crate::linear::transport::Worker;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, misuse, send_chunks};
+use crate::linear::transport::{ServerKeys, Worker};
 use crate::parallel;
 
 /// Segments of a response: c1 and the useful part of c0.
@@ -36,19 +36,20 @@ impl Held {
 /// What the server multiplies with and answers with.
 pub(super) struct Server<'a> {
     pub(super) layer: &'a Layer,
-    pub(super) key: &'a PublicKey,
+    pub(super) keys: ServerKeys<'a>,
     pub(super) weights: &'a ServerWeights,
 }
 
 /// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights; sends nothing.
 pub(super) fn hold(
     channel: &mut Channel,
-    Server { layer, key, weights }: Server<'_>,
+    Server { layer, keys, weights }: Server<'_>,
     own: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Held> {
-    let mut maker = Maker::new(layer, key, worker)?;
-    let mut arrivals = Arrivals::new(layer, own);
+    layer.check_keys(&keys)?;
+    let mut arrivals = Arrivals::new(layer, keys.unfold, own, worker);
+    let mut maker = Maker::new(layer, keys.public, worker);
     let mut responses = Vec::with_capacity(layer.packing.responses());
     for places in tiles(layer, &layer.packing.places().collect::<Vec<_>>()) {
         let mut tile = arrivals.tile(channel, weights, places, maker.threads)?;
@@ -61,12 +62,13 @@ pub(super) fn hold(
 /// products; their masks.
 pub(super) fn stream(
     channel: &mut Channel,
-    Server { layer, key, weights }: Server<'_>,
+    Server { layer, keys, weights }: Server<'_>,
     own: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
-    let mut maker = Maker::new(layer, key, worker)?;
-    let mut arrivals = Arrivals::new(layer, own);
+    layer.check_keys(&keys)?;
+    let mut arrivals = Arrivals::new(layer, keys.unfold, own, worker);
+    let mut maker = Maker::new(layer, keys.public, worker);
     let places: Vec<Place> = layer.packing.places().collect();
     let mut tiles = tiles(layer, &places);
     let last = tiles.next_back().ok_or_else(|| defect("a linear layer has no outputs"))?;
@@ -119,10 +121,9 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(layer: &'a Layer, key: &'a PublicKey, worker: &'a mut Worker<'_>) -> Result<Self> {
-        layer.check_key(key)?;
+    fn new(layer: &'a Layer, key: &'a PublicKey, worker: &'a mut Worker<'_>) -> Self {
         let masks = Zeroizing::new(vec![0; layer.outputs()]);
-        Ok(Self { layer, key, rng: worker.rng, threads: worker.threads, masks })
+        Self { layer, key, rng: worker.rng, threads: worker.threads, masks }
     }
 
     fn respond(&mut self, tile: &mut Tile<'_>, places: &[Place]) -> Result<Vec<Parts>> {
@@ -144,21 +145,42 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// The client's ciphertexts in order, with the server's share added.
+/// The client's input polynomials in order, encrypted, with the server's share added.
 struct Arrivals<'a> {
     layer: &'a Layer,
-    own: std::vec::IntoIter<Vec<u64>>,
+    own: std::vec::IntoIter<Zeroizing<Vec<u64>>>,
     received: Received<INPUTS>,
+    unfolding: Option<Unfolding<'a>>,
+}
+
+/// Ciphertexts that hold several polynomials each.
+struct Unfolding<'a> {
+    key: &'a UnfoldKey,
+    rng: Random,
+    threads: usize,
+    /// Ciphertexts that came.
+    came: usize,
+    /// Their polynomials.
+    ready: VecDeque<Ciphertext>,
 }
 
 impl<'a> Arrivals<'a> {
-    fn new(layer: &'a Layer, own: &[u64]) -> Self {
-        let own = layer.packing.encode_inputs(own, layer.params.degree());
+    fn new(
+        layer: &'a Layer,
+        key: Option<&'a UnfoldKey>,
+        own: &[u64],
+        worker: &mut Worker<'_>,
+    ) -> Self {
+        let own = layer.packing.encode_narrow(own, layer.params.degree());
         let received = Received::new(layer.input_layouts());
-        Self { layer, own: own.into_iter(), received }
+        let unfolding = key.filter(|_| layer.levels() > 0).map(|key| {
+            let (rng, threads) = (worker.rng.child(), worker.threads.max(1));
+            Unfolding { key, rng, threads, came: 0, ready: VecDeque::new() }
+        });
+        Self { layer, own: own.into_iter(), received, unfolding }
     }
 
-    /// The sums of the tile that `places` share, of all its ciphertexts.
+    /// The sums of the tile that `places` share, of all its polynomials.
     fn tile<'w>(
         &mut self,
         channel: &mut Channel,
@@ -178,8 +200,41 @@ impl<'a> Arrivals<'a> {
     }
 
     fn next(&mut self, channel: &mut Channel) -> Result<Ciphertext> {
-        let own = Zeroizing::new(self.own.next().unwrap_or_default());
-        let own = Some((own, self.layer.plain_bits));
-        next_ciphertext(channel, &mut self.received, self.layer.params, own)
+        let (params, bits) = (self.layer.params, self.layer.plain_bits);
+        let own = self.own.next().unwrap_or_default();
+        let own = self.layer.packing.spread(own, params.degree());
+        let Some(unfolding) = &mut self.unfolding else {
+            return next_ciphertext(channel, &mut self.received, self.layer.sent(), Some(own));
+        };
+        let mut cipher = unfolding.next(channel, self.layer, &mut self.received)?;
+        cipher.add_plain(&own, bits).map_err(misuse)?;
+        Ok(cipher)
+    }
+}
+
+impl Unfolding<'_> {
+    /// The next polynomial; as many ciphertexts as there are threads are unfolded at a time.
+    fn next(
+        &mut self,
+        channel: &mut Channel,
+        layer: &Layer,
+        received: &mut Received<INPUTS>,
+    ) -> Result<Ciphertext> {
+        if self.ready.is_empty() {
+            let last = layer.packing.inputs().min(self.came + self.threads);
+            let mut jobs = Vec::new();
+            while self.came < last {
+                let cipher = next_ciphertext(channel, received, layer.sent(), None)?;
+                jobs.push((cipher, layer.packing.polynomials_of(self.came), self.rng.child()));
+                self.came += 1;
+            }
+            let unfold = |(cipher, count, mut rng): (Ciphertext, usize, Random)| {
+                cipher.unfold(self.key, layer.levels(), count, &mut rng).map_err(misuse)
+            };
+            for polynomials in parallel::map(self.threads, jobs, unfold) {
+                self.ready.extend(polynomials?);
+            }
+        }
+        self.ready.pop_front().ok_or_else(|| defect("a layer needs more polynomials than came"))
     }
 }

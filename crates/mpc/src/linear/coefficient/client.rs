@@ -49,9 +49,8 @@ pub(super) fn send_inputs(
     values: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<()> {
-    let polynomials = layer.packing.encode_inputs(values, layer.params.degree());
-    let polynomials = polynomials.into_iter().map(Zeroizing::new);
-    let with = (key, layer.params, layer.plain_bits);
+    let polynomials = layer.packing.encode_folded(values, layer.params.degree()).into_iter();
+    let with = (key, layer.sent());
     rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }
 

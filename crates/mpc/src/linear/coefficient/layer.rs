@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 
 use graph::{Conv, Linear, Rounding};
-use he::rlwe::{self, Params, PublicKey, noise};
+use he::rlwe::{self, Params, noise};
 use pricing::fixed::lattice::direct::ENCRYPTED;
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::packing::{Packing, Place};
+use super::packing::{Folding, Place};
 use super::product;
-use crate::linear::transport::chunks;
-use crate::linear::transport::rlwe::Rescaling;
+use crate::linear::transport::rlwe::{Rescaling, Sent};
+use crate::linear::transport::{ServerKeys, chunks};
 use pricing::{Unit, Work};
 
 /// The tag of ciphertexts from the client: seed and body of each.
@@ -22,7 +22,7 @@ pub(super) const RESPONSES: u8 = tags::COEFFICIENT_RESPONSES;
 
 /// Most ciphertexts each way in one layer: a plan from outside is priced before it
 /// is accepted, and that takes memory for each.
-const MOST_CIPHERTEXTS: usize = 1 << 20;
+pub(super) const MOST_CIPHERTEXTS: usize = 1 << 20;
 
 /// Most plans of one layer that are told apart.
 pub const MOST_PACKINGS: usize = 4;
@@ -31,16 +31,29 @@ const MORE_BYTES: u64 = 4;
 /// A packing of more bytes saves at least one part in so many of the work.
 const WORTH: usize = 20;
 
+/// Parameters of a packing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chosen {
+    pub(super) params: Params,
+    /// The lowest bits of the client's bodies, which are not sent.
+    pub(super) dropped: u32,
+    pub(super) response_bits: u32,
+}
+
 /// The public plan of a linear layer.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(super) conv: Conv,
-    pub(super) packing: Packing,
+    pub(super) packing: Folding,
     pub(super) params: Params,
+    /// The lowest bits of the client's bodies, which are not sent.
+    pub(super) dropped: u32,
     pub(super) response_bits: u32,
     pub(super) plain_bits: u32,
     /// Largest magnitude of a weight.
     pub(super) largest: u64,
+    /// Bits of the largest sum of the squares of an output channel's weights, where it is known.
+    pub(super) square_bits: Option<u32>,
     pub(super) out_bits: u32,
     pub(super) rounding: Rounding,
     pub(super) addend: Option<i64>,
@@ -60,7 +73,7 @@ impl Layer {
         for (degree, _) in rlwe::TABLE {
             // What one weight asks for is the least that any packing asks for.
             let least = parameters(linear, out_bits, degree, 1);
-            for packing in Packing::candidates(&linear.conv, batch, degree) {
+            for packing in Folding::candidates(&linear.conv, batch, degree, 0) {
                 if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
                     continue;
                 }
@@ -92,7 +105,7 @@ impl Layer {
         for (degree, _) in rlwe::TABLE {
             let mut known = BTreeMap::new();
             let Some(least) = parameters(linear, out_bits, degree, 1) else { continue };
-            for packing in Packing::candidates(&linear.conv, batch, degree) {
+            for packing in Folding::candidates(&linear.conv, batch, degree, 0) {
                 let weights = packing.weights_per_response();
                 if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS
                     || payload(&packing, least) > most
@@ -105,7 +118,7 @@ impl Layer {
                 let Some(chosen) = *chosen else { continue };
                 let bytes = payload(&packing, chosen);
                 if bytes <= most {
-                    all.push((bytes, labour(&packing, chosen.0), packing, chosen));
+                    all.push((bytes, labour(&packing, chosen.params), packing, chosen));
                 }
             }
         }
@@ -133,17 +146,20 @@ impl Layer {
     }
 
     fn payload(&self) -> u64 {
-        payload(&self.packing, (self.params, self.response_bits))
+        let Self { params, dropped, response_bits, .. } = *self;
+        payload(&self.packing, Chosen { params, dropped, response_bits })
     }
 
-    fn of(linear: &Linear, out_bits: u32, packing: Packing, chosen: (Params, u32)) -> Self {
+    pub(super) fn of(linear: &Linear, out_bits: u32, packing: Folding, chosen: Chosen) -> Self {
         Self {
             conv: linear.conv.clone(),
             packing,
-            params: chosen.0,
-            response_bits: chosen.1,
+            params: chosen.params,
+            dropped: chosen.dropped,
+            response_bits: chosen.response_bits,
             plain_bits: out_bits + linear.shift,
             largest: largest(linear),
+            square_bits: linear.square_bits,
             out_bits,
             rounding: linear.rounding,
             addend: linear.addend,
@@ -193,14 +209,17 @@ impl Layer {
         let packing = &self.packing;
         let (inputs, responses) = (packing.inputs(), packing.responses());
         let kernel = product::kernel(self).name();
-        format!("RLWE {}, {inputs} in, {responses} out, {packing}, {kernel}", self.params)
+        let folded = match self.levels() {
+            0 => String::new(),
+            levels => format!(" of up to {} blocks", 1 << levels),
+        };
+        format!("RLWE {}, {inputs} in{folded}, {responses} out, {packing}, {kernel}", self.params)
     }
 
     /// Returns a bound on the probability that a result of a run is off by more than its width has
     /// room for, or an exact one by anything.
     pub fn failure(&self) -> f64 {
-        let load = noise::Load::bounded(self.packing.weights_per_response(), self.largest);
-        let noise = noise::Noise::new(self.params, load, self.response_bits);
+        let noise = noise::Noise::new(self.params, self.load(), self.response_bits);
         self.outputs() as f64 * self.rescaling().failure(noise)
     }
 
@@ -240,32 +259,30 @@ impl Layer {
     pub fn work(&self) -> Work {
         let degree = self.params.degree() as f64;
         let (inputs, responses) = (self.packing.inputs() as f64, self.packing.responses() as f64);
-        let pairs = responses * self.packing.input_blocks() as f64;
+        let (pairs, operands) = (self.packing.pairs() as f64, self.packing.polynomials() as f64);
         let both = Work::of(Unit::Encrypted, inputs * degree)
             .and(Unit::Answered, responses * degree)
-            .and(Unit::Kept, self.outputs() as f64);
+            .and(Unit::Kept, self.outputs() as f64)
+            .and(Unit::Transformed, inputs * self.unfolding() * degree);
         match product::kernel(self).direct_work() {
             Some(work) => both.and(Unit::Direct, pairs * work as f64),
             None => both
-                .and(Unit::Transformed, 2.0 * degree * (inputs + responses))
+                .and(Unit::Transformed, 2.0 * degree * (operands + responses))
                 .and(Unit::Pointwise, 2.0 * degree * pairs),
         }
     }
 
-    /// Whether `key` can answer this layer.
-    pub(super) fn check_key(&self, key: &PublicKey) -> Result<()> {
-        if self.params.within(&key.params()) {
-            Ok(())
-        } else {
-            Err(Error::misuse("a key that does not fit the layer"))
+    /// Whether `keys` can answer this layer.
+    pub(super) fn check_keys(&self, keys: &ServerKeys<'_>) -> Result<()> {
+        match keys.fit(self.params, self.levels()) {
+            true => Ok(()),
+            false => Err(Error::misuse("a key that does not fit the layer")),
         }
     }
 
     /// Layout of each input ciphertext.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let body = Segment { count: self.params.degree(), bits: self.params.modulus_bits() };
-        vec![vec![seed, body]; self.packing.inputs()]
+        vec![self.sent().layout(); self.packing.inputs()]
     }
 
     /// Layout of each response.
@@ -279,44 +296,40 @@ impl Layer {
     }
 }
 
-/// Parameters and K' at `degree` for `weights` weights per response, if there are any.
-fn parameters(
-    linear: &Linear,
-    out_bits: u32,
-    degree: usize,
-    weights: usize,
-) -> Option<(Params, u32)> {
+/// Parameters at `degree` for `weights` weights per response, if there are any.
+fn parameters(linear: &Linear, out_bits: u32, degree: usize, weights: usize) -> Option<Chosen> {
     let plain_bits = out_bits + linear.shift;
     let load = noise::Load::bounded(weights, largest(linear));
     let chosen = match linear.rounding {
         Rounding::Exact => noise::exact_at(degree, plain_bits, load),
         Rounding::Stochastic => noise::stochastic_at(degree, plain_bits, out_bits, load),
     };
-    chosen.ok()
+    let (params, response_bits) = chosen.ok()?;
+    Some(Chosen { params, dropped: 0, response_bits })
 }
 
 /// About the work of both parties, in multiplications of the direct kernel.
-fn labour(packing: &Packing, params: Params) -> usize {
+pub(super) fn labour(packing: &Folding, params: Params) -> usize {
     let degree = params.degree();
-    let ciphertexts = packing.inputs().saturating_add(packing.responses());
+    let ciphertexts = packing.polynomials().saturating_add(packing.responses());
     let outputs = packing.image_outputs() * packing.batch();
     let useful = outputs.div_ceil(packing.responses().max(1));
     let direct = packing.work().saturating_mul(degree + useful);
-    let products = packing.responses().saturating_mul(packing.input_blocks());
-    let transformed = product::transformed(degree, products, ciphertexts);
+    let transformed = product::transformed(degree, packing.pairs(), ciphertexts);
     direct.min(transformed).saturating_add(ciphertexts.saturating_mul(degree * ENCRYPTED))
 }
 
 /// The largest magnitude that a weight of its width has.
-fn largest(linear: &Linear) -> u64 {
+pub(super) fn largest(linear: &Linear) -> u64 {
     1 << (linear.weight_bits.clamp(1, 31) - 1)
 }
 
 /// Bytes both ways without headers.
-fn payload(packing: &Packing, (params, response_bits): (Params, u32)) -> u64 {
+pub(super) fn payload(packing: &Folding, chosen: Chosen) -> u64 {
+    let Chosen { params, dropped, response_bits } = chosen;
     let degree = params.degree() as u64;
     let outputs = packing.image_outputs() * packing.batch();
-    let input = degree * u64::from(params.modulus_bits()) / 8 + 16;
+    let input = Sent { params, bits: 0, dropped }.bytes();
     let response = degree * u64::from(response_bits) / 8;
     let useful = outputs as u64 * u64::from(response_bits) / 8;
     packing.inputs() as u64 * input + packing.responses() as u64 * response + useful

@@ -20,6 +20,7 @@
 mod answers;
 mod clear;
 mod client;
+mod folded;
 mod layer;
 mod packing;
 mod preprocess;
@@ -31,9 +32,10 @@ mod shares;
 pub(super) mod tests;
 
 pub use client::client;
+pub use folded::MOST_FOLDINGS;
 pub use layer::{Layer, MOST_PACKINGS};
 pub use preprocess::{ClientAsked, PreprocessedClient, PreprocessedServer, ServerAsked};
 pub use product::ServerWeights;
 pub use server::server;
 
-pub use crate::linear::transport::Worker;
+pub use crate::linear::transport::{ServerKeys, Worker};

@@ -16,7 +16,7 @@
 //! sends `x_c - r`; the server multiplies that, plus its own share, in the clear, and adds
 //! it to its mask before both round.
 
-use he::rlwe::{PublicKey, SecretKey};
+use he::rlwe::SecretKey;
 use ring::word::mask;
 use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
@@ -28,7 +28,7 @@ use super::layer::Layer;
 use super::product::ServerWeights;
 use super::shares::{check, client_share, server_share};
 use crate::defect::defect;
-use crate::linear::transport::Worker;
+use crate::linear::transport::{ServerKeys, Worker};
 use crate::share::Share;
 
 type Masked = Packed<{ tags::COEFFICIENT_MASKED }>;
@@ -107,15 +107,16 @@ impl ServerAsked {
     /// [`Error::Misuse`](wire::Error::Misuse) for a key or weights that do not fit,
     /// [`Error::Peer`](wire::Error::Peer),
     /// [`Error::Transport`](wire::Error::Transport).
-    pub fn read(
+    pub fn read<'k>(
         channel: &mut Channel,
         layer: &Layer,
-        key: &PublicKey,
+        keys: impl Into<ServerKeys<'k>>,
         weights: &ServerWeights,
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
         let nothing = vec![0; layer.inputs()];
-        let held = answers::hold(channel, Server { layer, key, weights }, &nothing, worker)?;
+        let server = Server { layer, keys: keys.into(), weights };
+        let held = answers::hold(channel, server, &nothing, worker)?;
         Ok(Self { held })
     }
 

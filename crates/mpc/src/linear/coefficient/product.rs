@@ -75,8 +75,8 @@ pub(super) fn kernel(layer: &Layer) -> Kernel {
         return Kernel::Transform;
     };
     let degree = layer.params.degree();
-    let products = packing.responses().saturating_mul(packing.input_blocks());
-    let evaluated = transformed(degree, products, packing.inputs() + packing.responses());
+    let products = packing.pairs();
+    let evaluated = transformed(degree, products, packing.polynomials() + packing.responses());
     if products.saturating_mul(plan.work()) <= evaluated {
         Kernel::Direct(Box::new(plan))
     } else {

@@ -1,11 +1,12 @@
 //! Every shape against a plain convolution.
 
 mod constant;
+mod folded;
 mod packings;
 mod pinned;
 
 use graph::{Conv, Linear, Rounding};
-use he::rlwe::{Params, SecretKey, TABLE, noise};
+use he::rlwe::{Params, PublicKey, SecretKey, TABLE, UnfoldKey, noise};
 use ring::word::{reduce, signed};
 use ring::{Random, Seed};
 use wire::Result;
@@ -123,6 +124,7 @@ fn batch(
         rounding,
         addend,
         choice: None,
+        square_bits: None,
     };
     let layer = Layer::new(&linear, accumulator_bits - shift, images).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
@@ -132,14 +134,25 @@ fn batch(
     Case { linear, layer, weights, weight, bias, x, addend, want, threads: 1 }
 }
 
+/// The client's keys, those for unfolding where the layer is folded.
+fn keys(layer: &Layer, seed: u64) -> (SecretKey, PublicKey, Option<UnfoldKey>) {
+    let degree = layer.params().degree();
+    let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
+    let (mut rng, params) = (Random::seeded(seed), Params::new(degree, most).unwrap());
+    let key = SecretKey::generate(params, &mut rng).unwrap();
+    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
+    let unfold = (layer.levels() > 0).then(|| {
+        let bodies = key.unfold_bodies(layer.levels(), &Seed([8; 16]), &mut rng).unwrap();
+        UnfoldKey::new(params, layer.levels(), &Seed([8; 16]), &bodies).unwrap()
+    });
+    (key, public, unfold)
+}
+
 type Both = (Outcome<Result<Share>>, Outcome<Result<Share>>);
 
 fn run(case: &Case, tamper: Tampered) -> Both {
-    let degree = case.layer.params().degree();
-    let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
-    let mut rng = Random::seeded(77);
-    let key = SecretKey::generate(Params::new(degree, most).unwrap(), &mut rng).unwrap();
-    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
+    let (key, public, unfold) = keys(&case.layer, 77);
+    let keys = ServerKeys { public: &public, unfold: unfold.as_ref() };
     let addend = case.addend.as_ref();
     run_tampered(
         tamper,
@@ -160,7 +173,7 @@ fn run(case: &Case, tamper: Tampered) -> Both {
             server(
                 ch,
                 &case.layer,
-                &public,
+                keys,
                 &case.weights,
                 &case.x.1,
                 addend,
@@ -172,11 +185,8 @@ fn run(case: &Case, tamper: Tampered) -> Both {
 
 /// Both phases of a run that was prepared, and what they cost.
 fn run_preprocessed(case: &Case) -> Both {
-    let degree = case.layer.params().degree();
-    let most = TABLE.iter().find(|(known, _)| *known == degree).unwrap().1;
-    let mut rng = Random::seeded(177);
-    let key = SecretKey::generate(Params::new(degree, most).unwrap(), &mut rng).unwrap();
-    let public = key.public_key(&Seed([9; 16]), &mut rng).unwrap();
+    let (key, public, unfold) = keys(&case.layer, 177);
+    let keys = ServerKeys { public: &public, unfold: unfold.as_ref() };
     let addend = case.addend.as_ref();
     run_tampered(
         None,
@@ -191,7 +201,7 @@ fn run_preprocessed(case: &Case) -> Both {
             let mut rng = Random::seeded(179);
             let (layer, weights) = (&case.layer, &case.weights);
             let worker = &mut Worker { rng: &mut rng, threads: case.threads };
-            let asked = ServerAsked::read(ch, layer, &public, weights, worker)?;
+            let asked = ServerAsked::read(ch, layer, keys, weights, worker)?;
             asked.finish(ch, layer)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
     )

@@ -38,8 +38,7 @@ impl<'a> Arrivals<'a> {
     }
 
     fn next(&mut self, channel: &mut Channel, own: Own) -> Result<Ciphertext> {
-        let own = own.map(|own| (own, self.layer.encrypted_bits()));
-        next_ciphertext(channel, &mut self.received, self.layer.params, own)
+        next_ciphertext(channel, &mut self.received, self.layer.sent(), own)
     }
 
     /// The next ciphertexts, to each of which its polynomial is added, if it has one.

@@ -4,11 +4,10 @@ use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::keys::ServerKeys;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
-use crate::linear::transport::chunks;
-use crate::linear::transport::rlwe::Rescaling;
+use crate::linear::transport::rlwe::{Rescaling, Sent};
+use crate::linear::transport::{ServerKeys, chunks};
 use pricing::{Unit, Work};
 
 /// The tag of ciphertexts from the client: seed and body of each.
@@ -26,6 +25,8 @@ pub struct Layer {
     /// Levels of unfolding, 0 if nothing is folded.
     pub(super) levels: usize,
     pub(super) params: Params,
+    /// The lowest bits of the client's bodies, which are not sent.
+    pub(super) dropped: u32,
     pub(super) response_bits: u32,
     pub(super) precision: Precision,
 }
@@ -123,14 +124,9 @@ impl Layer {
 
     /// Whether `keys` can answer this layer.
     pub(super) fn check_keys(&self, keys: &ServerKeys<'_>) -> Result<()> {
-        let unfolds = match keys.unfold {
-            Some(key) => key.params() == self.params && key.levels() >= self.levels,
-            None => false,
-        };
-        if self.params.within(&keys.public.params()) && (self.levels == 0 || unfolds) {
-            Ok(())
-        } else {
-            Err(Error::misuse("keys that do not fit the product of matrices"))
+        match keys.fit(self.params, self.levels) {
+            true => Ok(()),
+            false => Err(Error::misuse("keys that do not fit the product of matrices")),
         }
     }
 
@@ -157,16 +153,15 @@ impl Layer {
         self.levels == 0 && self.left == Left::Shared
     }
 
-    /// Bits of the plaintext as it is encrypted: unfolding makes it larger.
-    pub(super) fn encrypted_bits(&self) -> u32 {
-        self.precision.plain_bits + self.levels as u32
+    /// How ciphertexts come from the client; unfolding makes plaintexts larger.
+    pub(super) fn sent(&self) -> Sent {
+        let bits = self.precision.plain_bits + self.levels as u32;
+        Sent { params: self.params, bits, dropped: self.dropped }
     }
 
     /// Layout of each input ciphertext.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
-        let seed = Segment { count: 2, bits: 64 };
-        let body = Segment { count: self.params.degree(), bits: self.params.modulus_bits() };
-        vec![vec![seed, body]; self.counts().0]
+        vec![self.sent().layout(); self.counts().0]
     }
 
     /// The responses' places, in the order in which they are sent.
@@ -206,8 +201,7 @@ impl Layer {
     pub(super) fn payload(&self) -> u64 {
         let (inputs, responses) = self.counts();
         let (degree, bits) = (self.params.degree() as u64, u64::from(self.response_bits));
-        let input = degree * u64::from(self.params.modulus_bits()) / 8 + 16;
         let useful = (self.outputs() * self.terms.len()) as u64;
-        inputs as u64 * input + (responses as u64 * degree + useful) * bits / 8
+        inputs as u64 * self.sent().bytes() + (responses as u64 * degree + useful) * bits / 8
     }
 }

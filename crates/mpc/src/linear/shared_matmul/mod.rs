@@ -24,7 +24,6 @@
 
 mod arrivals;
 mod clear;
-mod keys;
 mod layer;
 mod plan;
 mod product;
@@ -39,13 +38,13 @@ use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use arrivals::Arrivals;
-pub use keys::ServerKeys;
 pub use layer::Layer;
 use layer::{INPUTS, Place, RESPONSES};
 use product::{Part, add_at};
 pub use shape::{Left, Shape};
 use term::fold;
 
+pub use crate::linear::transport::ServerKeys;
 use crate::linear::transport::{Worker, rlwe, send_chunks};
 use crate::share::Share;
 
@@ -165,7 +164,7 @@ fn send_inputs(
     b: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<()> {
-    let with = (key, layer.params, layer.encrypted_bits());
+    let with = (key, layer.sent());
     let polynomials = polynomials(layer, a, b);
     rlwe::send_inputs::<INPUTS>(channel, layer.input_layouts(), with, polynomials, worker)
 }

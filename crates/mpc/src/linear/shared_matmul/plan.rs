@@ -54,7 +54,7 @@ impl Layer {
         let load = noise::Load::bounded(multipliers, largest(self.precision));
         let load = match self.levels {
             0 => load,
-            levels => load.unfolded(self.params, levels),
+            levels => load.unfolded(self.params, levels, self.dropped),
         };
         let noise = noise::Noise::new(self.params, load, self.response_bits);
         let noise = noise.summed(self.terms.len() as u32);
@@ -88,8 +88,11 @@ fn plain(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
                 continue;
             };
             let terms = vec![Term::new(shape.sizes(), block)];
-            let layer = Layer { shape, left, terms, levels: 0, params, response_bits, precision };
-            keep(&mut best, layer);
+            let (levels, dropped) = (0, 0);
+            keep(
+                &mut best,
+                Layer { shape, left, terms, levels, params, dropped, response_bits, precision },
+            );
         }
     }
     best.map(|(_, layer)| layer)
@@ -132,6 +135,7 @@ fn at_levels(
     if precision.plain_bits + spare + levels as u32 > params.modulus_bits() {
         return None;
     }
+    let encrypted_bits = precision.plain_bits + levels as u32;
     let makers: &[fn(Sizes, Sizes) -> Term] = match left {
         Left::Shared => &[Term::new, Term::transposed],
         Left::Client => &[Term::new],
@@ -147,23 +151,28 @@ fn at_levels(
         for block in blocks(sizes, params.degree(), 1 << levels) {
             let multipliers = makers.len() * shape.inner * block.columns;
             let norm = (multipliers as u64).checked_mul(largest(precision));
-            let load = noise::Load::bounded(multipliers, largest(precision));
-            let load = load.unfolded(params, levels);
-            let noise = noise::Noise::new(params, load, response_bits).summed(responses);
-            let fits = norm.is_some_and(|norm| norm <= Weights::largest_norm(params));
-            if fits && enough(noise, params, precision) {
-                let terms = vec![maker(shape.sizes(), block)];
-                keep(
-                    &mut best,
-                    Layer { shape, left, terms, levels, params, response_bits, precision },
-                );
+            if norm.is_none_or(|norm| norm > Weights::largest_norm(params)) {
+                continue;
             }
+            let load = noise::Load::bounded(multipliers, largest(precision));
+            let dropped = noise::droppable(params, encrypted_bits, |dropped| {
+                let load = load.unfolded(params, levels, dropped);
+                let noise = noise::Noise::new(params, load, response_bits).summed(responses);
+                enough(noise, params, precision)
+            });
+            let Some(dropped) = dropped else { continue };
+            let terms = vec![maker(shape.sizes(), block)];
+            keep(
+                &mut best,
+                Layer { shape, left, terms, levels, params, dropped, response_bits, precision },
+            );
         }
-        best.and_then(|(_, layer)| layer.terms.into_iter().next())
+        best.and_then(|(_, layer)| Some((layer.terms.into_iter().next()?, layer.dropped)))
     };
     let terms = makers.iter().zip([sizes, sizes.transposed()]).map(term);
-    let terms = terms.collect::<Option<Vec<_>>>()?;
-    Some(Layer { shape, left, terms, levels, params, response_bits, precision })
+    let (terms, dropped): (Vec<_>, Vec<_>) = terms.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let dropped = dropped.into_iter().min()?;
+    Some(Layer { shape, left, terms, levels, params, dropped, response_bits, precision })
 }
 
 /// Whether results are as near as the protocol promises.

@@ -3,12 +3,14 @@
 
 pub(super) mod bfv;
 mod chunks;
+mod keys;
 pub(super) mod rlwe;
 mod worker;
 
 use wire::Error;
 
 pub(super) use chunks::{Received, chunks, seed_of, send_chunks, words_of};
+pub use keys::ServerKeys;
 pub use worker::Worker;
 
 /// An error of the encryption, as an invalid call.

@@ -15,20 +15,47 @@ use crate::defect::defect;
 use crate::parallel;
 use crate::share::Share;
 
-/// Encrypts polynomials mod 2^`bits` and sends them in messages of `layouts`; only as many as
-/// are worked on at a time are held.
+/// How ciphertexts of a layer come from the client.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::linear) struct Sent {
+    pub(in crate::linear) params: Params,
+    /// Bits of plaintexts, which are lifted to the top of the modulus.
+    pub(in crate::linear) bits: u32,
+    /// The lowest bits of bodies, which are not sent.
+    pub(in crate::linear) dropped: u32,
+}
+
+impl Sent {
+    /// Seed and body of each ciphertext.
+    pub(in crate::linear) fn layout(&self) -> Vec<Segment> {
+        let seed = Segment { count: 2, bits: 64 };
+        let bits = self.params.modulus_bits() - self.dropped;
+        vec![seed, Segment { count: self.params.degree(), bits }]
+    }
+
+    /// Bytes of each ciphertext.
+    pub(in crate::linear) fn bytes(&self) -> u64 {
+        let bits = self.params.modulus_bits() - self.dropped;
+        self.params.degree() as u64 * u64::from(bits) / 8 + 16
+    }
+}
+
+/// Encrypts polynomials and sends them in messages of `layouts`; only as many as are worked on
+/// at a time are held.
 ///
 /// # Errors
 /// [`Error::Misuse`] when key or polynomials do not fit, [`Error::Transport`].
 pub(in crate::linear) fn send_inputs<const TAG: u8>(
     channel: &mut Channel,
     layouts: Vec<Vec<Segment>>,
-    (key, params, bits): (&SecretKey, Params, u32),
+    (key, sent): (&SecretKey, Sent),
     polynomials: impl Iterator<Item = Zeroizing<Vec<u64>>>,
     worker: &mut Worker<'_>,
 ) -> Result<()> {
     let encrypt = |(values, mut rng): (Zeroizing<Vec<u64>>, Random)| {
-        let fresh = key.encrypt(params, &values, bits, &mut rng).map_err(misuse)?;
+        let Sent { params, bits, dropped } = sent;
+        let mut fresh = key.encrypt(params, &values, bits, &mut rng).map_err(misuse)?;
+        fresh.shorten(params, dropped, &mut rng).map_err(misuse)?;
         Ok(vec![words_of(&fresh.seed), fresh.body])
     };
     send_chunks::<TAG>(channel, layouts, worker.map(polynomials, encrypt))
@@ -69,7 +96,7 @@ pub(in crate::linear) fn receive_phases<const TAG: u8, P: Send>(
     Ok(())
 }
 
-/// The next ciphertext that the client sent, to which `own` mod 2^`bits` is added.
+/// The next ciphertext that the client sent, to which `own` is added.
 ///
 /// # Errors
 /// [`Error::Misuse`] where `own` does not fit, [`Error::Internal`] after the last,
@@ -77,13 +104,13 @@ pub(in crate::linear) fn receive_phases<const TAG: u8, P: Send>(
 pub(in crate::linear) fn next_ciphertext<const TAG: u8>(
     channel: &mut Channel,
     received: &mut Received<TAG>,
-    params: Params,
-    own: Option<(Zeroizing<Vec<u64>>, u32)>,
+    Sent { params, bits, dropped }: Sent,
+    own: Option<Zeroizing<Vec<u64>>>,
 ) -> Result<Ciphertext> {
     let (seed, body) = (received.next(channel)?, received.next(channel)?);
-    let expanded = Fresh { seed: seed_of(&seed), body }.expand(params);
+    let expanded = Fresh { seed: seed_of(&seed), body }.expand_shortened(params, dropped);
     let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
-    if let Some((own, bits)) = own {
+    if let Some(own) = own {
         cipher.add_plain(&own, bits).map_err(misuse)?;
     }
     Ok(cipher)

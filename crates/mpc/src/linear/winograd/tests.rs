@@ -176,6 +176,7 @@ fn model(conv: &Conv, choice: &WeightBits, weight: Vec<i32>) -> graph::Model {
         rounding: Rounding::Exact,
         addend: None,
         choice: Some(choice.clone()),
+        square_bits: None,
     };
     let graph = Graph {
         version: graph::VERSION,

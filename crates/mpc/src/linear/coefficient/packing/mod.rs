@@ -22,6 +22,7 @@
 
 mod bundle;
 mod candidates;
+mod folding;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -33,6 +34,7 @@ use graph::Conv;
 
 use bundle::Bundle;
 use candidates::planes;
+pub(super) use folding::Folding;
 use view::{Axis, Window};
 
 /// The tile and channel packing of one layer.
@@ -65,23 +67,23 @@ type Term = (usize, usize, usize, [usize; 2]);
 
 impl Packing {
     /// Most weights of one response that may differ from zero.
-    pub(super) fn weights_per_response(&self) -> usize {
+    fn weights_per_response(&self) -> usize {
         let taps = self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1];
         taps * self.out_channels * self.bundle.outputs()
     }
 
     /// Bundles of groups.
-    pub(super) fn groups(&self) -> usize {
+    fn groups(&self) -> usize {
         self.conv.groups.div_ceil(self.bundle.inputs())
     }
 
     /// Polynomials per tile and bundle.
-    pub(super) fn input_blocks(&self) -> usize {
+    fn input_blocks(&self) -> usize {
         planes(&self.conv, &self.axes).div_ceil(self.in_channels)
     }
 
     /// Responses per tile and bundle; the last bundle may lack some.
-    pub(super) fn output_blocks(&self) -> usize {
+    fn output_blocks(&self) -> usize {
         self.channel_blocks() * self.bundle.inputs().div_ceil(self.bundle.outputs())
     }
 
@@ -106,17 +108,17 @@ impl Packing {
     }
 
     /// Images in all.
-    pub(super) fn batch(&self) -> usize {
+    fn batch(&self) -> usize {
         self.batch
     }
 
     /// Values of one image.
-    pub(super) fn image_inputs(&self) -> usize {
+    fn image_inputs(&self) -> usize {
         self.conv.in_channels * self.conv.in_height * self.conv.in_width
     }
 
     /// Results of one image.
-    pub(super) fn image_outputs(&self) -> usize {
+    fn image_outputs(&self) -> usize {
         self.conv.out_channels * self.conv.out_height() * self.conv.out_width()
     }
 
@@ -127,34 +129,31 @@ impl Packing {
     }
 
     /// Input polynomials in all.
-    pub(super) fn inputs(&self) -> usize {
+    fn inputs(&self) -> usize {
         self.groups() * self.sets() * self.tiles() * self.input_blocks()
     }
 
-    /// Responses in all.
-    pub(super) fn responses(&self) -> usize {
+    /// Responses in all where each takes `together` blocks of a tile.
+    fn responses_of(&self, together: usize) -> usize {
         let (inputs, outputs) = (self.bundle.inputs(), self.bundle.outputs());
-        let whole = self.conv.groups / inputs * inputs.div_ceil(outputs);
-        let bundles = whole + (self.conv.groups % inputs).div_ceil(outputs);
-        bundles * self.channel_blocks() * self.sets() * self.tiles()
+        let of =
+            |groups: usize| (groups.div_ceil(outputs) * self.channel_blocks()).div_ceil(together);
+        let bundles = self.conv.groups / inputs * of(inputs) + of(self.conv.groups % inputs);
+        bundles * self.sets() * self.tiles()
     }
 
-    /// Products of a ciphertext with a term of a weight polynomial in all.
-    pub(super) fn work(&self) -> usize {
+    /// Terms of a weight polynomial.
+    fn terms_each(&self) -> usize {
         let [down, right] = self.axes;
         let each = self.in_channels * self.out_channels * down.taps * right.taps;
-        self.responses() * self.input_blocks() * self.bundle.weights() * each
+        self.bundle.weights() * each
     }
 
-    /// The responses in the order in which they are sent.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        let blocks = self.output_blocks();
-        self.tiles_of_groups()
-            .flat_map(move |place| (0..blocks).map(move |block| Place { block, ..place }))
-            .filter(|place| {
-                let first = place.block / self.channel_blocks() * self.bundle.outputs();
-                place.group * self.bundle.inputs() + first < self.conv.groups
-            })
+    /// Whether the bundle of `place` has its block.
+    fn holds(&self, place: Place) -> bool {
+        let first = place.block / self.channel_blocks() * self.bundle.outputs();
+        place.block < self.output_blocks()
+            && place.group * self.bundle.inputs() + first < self.conv.groups
     }
 
     /// Bundles, sets of images and tiles in order, with block 0.
@@ -172,14 +171,14 @@ impl Packing {
     }
 
     /// Index of the tile of `place` among all tiles of all bundles and images.
-    pub(super) fn tile_index(&self, place: Place) -> usize {
+    fn tile_index(&self, place: Place) -> usize {
         let ([rows, columns], sets) = (self.tile_grid(), self.sets());
         ((place.group * sets + place.images) * rows + place.row) * columns + place.column
     }
 
     /// The input polynomials of a share, image after image in channel-major order: by
     /// bundle, set of images, tile and block of planes. Padding is zero.
-    pub(super) fn encode_inputs(&self, share: &[u64], degree: usize) -> Vec<Vec<u64>> {
+    fn encode_inputs(&self, share: &[u64], degree: usize) -> Vec<Vec<u64>> {
         let blocks = self.input_blocks();
         let polynomials = self.tiles_of_groups().flat_map(|place| {
             (0..blocks).map(move |block| self.encode_input(share, degree, place, block))
@@ -268,16 +267,9 @@ impl Packing {
         self.in_channels * self.out_channels * self.window.area
     }
 
-    /// The weight polynomials: bundle, output block, input block.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        let (outputs, inputs) = (self.output_blocks(), self.input_blocks());
-        let groups = (0..self.groups()).flat_map(move |g| (0..outputs).map(move |o| (g, o)));
-        groups.flat_map(move |(g, o)| (0..inputs).map(move |i| (g, o, i)))
-    }
-
     /// Powers of X at which a weight polynomial has coefficients, the same for all of
     /// them. The order is that of [`Self::weights`].
-    pub(super) fn powers(&self) -> Vec<usize> {
+    fn powers(&self) -> Vec<usize> {
         let slots: Vec<usize> = self.bundle.weight_slots().collect();
         let [down, right] = &self.axes;
         let mut powers = Vec::new();
@@ -293,7 +285,7 @@ impl Packing {
     /// Where the coefficients of one polynomial are in weights `[O, I/g, kh, kw]`;
     /// `None` for channels that the last blocks do not have, taps that a phase does
     /// not have, and between groups.
-    pub(super) fn weights(&self, group: usize, output: usize, input: usize) -> Vec<Option<usize>> {
+    fn weights(&self, group: usize, output: usize, input: usize) -> Vec<Option<usize>> {
         let place = |term| self.weight(group, output, input, term);
         self.terms().map(place).collect()
     }
@@ -333,7 +325,7 @@ impl Packing {
 
     /// The useful coefficients of a response, ascending, each with the index of its
     /// value in the output: image after image in channel-major order.
-    pub(super) fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
+    fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
         let outputs = self.conv.out_channels / self.conv.groups;
         let (set, block) =
             (place.block / self.channel_blocks(), place.block % self.channel_blocks());

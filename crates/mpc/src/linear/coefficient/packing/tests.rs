@@ -21,13 +21,23 @@ fn add_product(sum: &mut [i64], left: &[u64], powers: &[usize], weights: &[i64])
     }
 }
 
-fn convolve(packing: &Packing, degree: usize, x: &[u64], weight: &[i32]) -> Vec<i64> {
-    let images = packing.batch;
+fn convolve(packing: &Folding, degree: usize, x: &[u64], weight: &[i32]) -> Vec<i64> {
+    let images = packing.batch();
     let (powers, blocks) = (packing.powers(), packing.input_blocks());
     assert_eq!(powers.iter().collect::<BTreeSet<_>>().len(), powers.len(), "{packing:?}");
     assert!(powers.iter().all(|power| *power < degree), "{packing:?}");
-    let inputs = packing.encode_inputs(x, degree);
-    assert_eq!(inputs.len(), packing.inputs());
+    let inputs = packing.encode_narrow(x, degree);
+    let inputs: Vec<_> = inputs.into_iter().map(|input| packing.spread(input, degree)).collect();
+    let sent = packing.encode_folded(x, degree);
+    assert_eq!(sent.len(), packing.inputs());
+    assert_eq!((0..sent.len()).map(|i| packing.polynomials_of(i)).sum::<usize>(), inputs.len());
+    for (sent, inputs) in sent.iter().zip(inputs.chunks(1 << packing.levels())) {
+        for (at, value) in sent.iter().enumerate() {
+            let (u, first) =
+                (at % (1 << packing.levels()), at >> packing.levels() << packing.levels());
+            assert_eq!(*value, inputs.get(u).map_or(0, |input| input[first]));
+        }
+    }
     let mut out = vec![i64::MIN; images * packing.image_outputs()];
     let mut responses = 0;
     for place in packing.places() {
@@ -60,8 +70,14 @@ fn check(conv: &Conv, images: usize, degree: usize) -> usize {
     let bias = vec![0; conv.out_channels];
     let each = signed.chunks_exact(inputs).flat_map(|x| clear(conv, x, &weight, &bias));
     let want: Vec<i64> = each.collect();
-    let candidates = Packing::candidates(conv, images, degree);
-    candidates.map(|packing| assert_eq!(convolve(&packing, degree, &x, &weight), want)).count()
+    let mut count = 0;
+    for levels in 0..=2 {
+        for packing in Folding::candidates(conv, images, degree, levels) {
+            assert_eq!(convolve(&packing, degree, &x, &weight), want, "{levels}: {packing:?}");
+            count += usize::from(levels == 0);
+        }
+    }
+    count
 }
 
 prop_compose! {

@@ -5,10 +5,15 @@ use super::*;
 /// 8-bit weights and activations, stochastic rounding, as a bench of the layer has them:
 /// weights of half the largest magnitude on average.
 fn layer(conv: &Conv, batch: usize) -> Layer {
+    let linear = linear(conv);
+    Layer::new(&linear, linear.accumulator_bits - linear.shift, batch).unwrap()
+}
+
+pub(super) fn linear(conv: &Conv) -> Linear {
     let taps = conv.group_channels() * conv.kernel[0] * conv.kernel[1];
     let shift = 7 + taps.ilog2() / 2;
     let accumulator_bits = (taps * 64 * 128 + (1 << shift)).ilog2() + 3;
-    let linear = Linear {
+    Linear {
         conv: conv.clone(),
         accumulator_bits,
         weight_bits: WEIGHT_BITS,
@@ -16,15 +21,15 @@ fn layer(conv: &Conv, batch: usize) -> Layer {
         rounding: Rounding::Stochastic,
         addend: None,
         choice: None,
-    };
-    Layer::new(&linear, accumulator_bits - shift, batch).unwrap()
+        square_bits: None,
+    }
 }
 
 fn depthwise(channels: usize, side: usize, stride: usize) -> Conv {
     Conv { groups: channels, ..conv([channels; 2], [side; 2], 3, stride, 1) }
 }
 
-fn named() -> Vec<(&'static str, Conv, u64, &'static str)> {
+pub(super) fn named() -> Vec<(&'static str, Conv, u64, &'static str)> {
     let matrix = Conv { in_height: 128, ..Conv::fully_connected(768, 768) };
     let resnext = Conv { groups: 32, ..conv([128; 2], [28; 2], 3, 1, 1) };
     vec![

@@ -1,0 +1,132 @@
+//! Results that have a scale of their own, beside that of the operators which read them too.
+
+use super::scale::Scales;
+use crate::error::Result;
+use crate::source::ops::{Mask, Rescale};
+use crate::source::scaling::{TOLERANCE, levels, side};
+use crate::source::{Calibration, Program, SourceNode};
+use std::collections::BTreeSet;
+
+const ENDING: &str = "rescaled";
+
+/// Gives results finer steps than what else reads them asks for.
+///
+/// A softmax, and a sum or a concatenation with something large, want coarse steps, which the
+/// client would see where such an operator reads a result. They read the result rescaled then.
+/// Only results with fewer steps than an activation are changed, and only where that helps.
+pub(super) fn apart(
+    mut program: Program,
+    calibration: &Calibration,
+    activation_bits: u32,
+) -> Result<Program> {
+    let (shown, nodes) = shown(&program);
+    for tensor in shown {
+        let scales = Scales::new(&program, &calibration.ranges, activation_bits)?;
+        let Ok((scale, range)) = of(&scales, &tensor) else { continue };
+        let masked = scales.writer(&tensor).is_none_or(|node| node.op.is::<Mask>());
+        if masked || scale <= side(range) / levels(activation_bits - 1) * (1.0 + TOLERANCE) {
+            continue;
+        }
+        let changed = split(&program, &tensor, &nodes);
+        let after = Scales::new(&changed, &calibration.ranges, activation_bits)?.of(&tensor)?;
+        if after < scale * (1.0 - TOLERANCE) {
+            program = changed;
+        }
+    }
+    Ok(program)
+}
+
+/// The scale and the range of a tensor.
+fn of(scales: &Scales<'_>, tensor: &str) -> Result<(f64, (f64, f64))> {
+    Ok((scales.of(tensor)?, scales.own_range(tensor)?))
+}
+
+/// The tensors that have the output's scale up to a factor because the output shows them, and the
+/// names of the nodes by which it does.
+fn shown(program: &Program) -> (Vec<String>, BTreeSet<String>) {
+    let source = &program.source;
+    let (mut tensors, mut nodes) = (vec![source.output.clone()], BTreeSet::new());
+    let mut next = 0;
+    while let Some(tensor) = tensors.get(next) {
+        next += 1;
+        let Some(index) = source.producer(tensor) else { continue };
+        let node = &source.nodes[index];
+        if node.op.ratio().is_some() && nodes.insert(node.name.clone()) {
+            let tied = node.inputs.iter().take(node.op.tied_inputs());
+            tensors.extend(tied.cloned().collect::<Vec<_>>());
+        }
+    }
+    (tensors, nodes)
+}
+
+/// The program in which nodes beside `kept` read `tensor` rescaled.
+fn split(program: &Program, tensor: &str, kept: &BTreeSet<String>) -> Program {
+    let mut changed = program.clone();
+    let output = program.source.fresh(&format!("{tensor}.{ENDING}"));
+    let nodes = &mut changed.source.nodes;
+    let others = nodes.iter_mut().filter(|node| !kept.contains(&node.name));
+    for input in others.flat_map(|node| &mut node.inputs).filter(|input| *input == tensor) {
+        input.clone_from(&output);
+    }
+    if let Some(first) = nodes.iter().position(|node| node.inputs.contains(&output)) {
+        let (name, inputs) = (output.clone(), vec![tensor.to_owned()]);
+        nodes.insert(first, SourceNode { name, inputs, output, op: Rescale {}.into() });
+    }
+    changed
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::passes::tests::{conv, floats, node, program, relu};
+    use crate::source::Ranges;
+    use crate::source::ops::{Concat, Reshape, Scale, Softmax};
+
+    const BITS: u32 = 8;
+
+    /// Scores `a` of two rows, which the result shows beside their softmax.
+    fn shown_and_read() -> (Program, Calibration) {
+        let nodes = vec![
+            node(&["x"], "a", conv("w")),
+            node(&["a"], "flat", Reshape { shape: vec![6] }.into()),
+            node(&["a"], "scores", Scale { factor: 0.5 }.into()),
+            node(&["scores"], "weights", Softmax {}.into()),
+            node(&["weights"], "b", relu()),
+            node(&["b"], "other", Reshape { shape: vec![6] }.into()),
+            node(&["flat", "other"], "y", Concat {}.into()),
+        ];
+        let weight: [f32; 4] = [1.0, 0.0, 0.0, 1.0];
+        let made = program(&[2, 1, 3], nodes, floats(&[("w", &[2, 2, 1, 1], &weight)]));
+        let names = ["x", "a", "flat", "scores", "weights", "b", "other", "y"];
+        let ranges: Ranges = names.iter().map(|name| ((*name).to_owned(), (-1.0, 1.0))).collect();
+        (made, ranges.into())
+    }
+
+    #[test]
+    fn a_softmax_reads_a_result_rescaled() {
+        let (before, calibration) = shown_and_read();
+        let scale = |program: &Program, tensor| {
+            Scales::new(program, &calibration.ranges, BITS).unwrap().of(tensor).unwrap()
+        };
+        let coarse = scale(&before, "scores");
+        let after = apart(before, &calibration, BITS).unwrap();
+        assert_eq!(after.source.nodes[1].inputs, ["a"]);
+        let scores = after.source.nodes.iter().find(|node| node.output == "scores").unwrap();
+        assert_eq!(scores.inputs, ["a.rescaled"]);
+        assert_eq!(scale(&after, "scores"), coarse);
+        assert!(scale(&after, "a") < coarse / 8.0);
+        assert!(after.shapes().is_ok());
+    }
+
+    #[test]
+    fn what_is_fine_enough_stays() {
+        let (mut before, calibration) = shown_and_read();
+        before.source.nodes.retain(|node| node.output != "weights");
+        for node in &mut before.source.nodes {
+            let softmax = node.inputs.iter_mut().filter(|input| *input == "weights");
+            softmax.for_each(|input| "scores".clone_into(input));
+        }
+        assert_eq!(apart(before.clone(), &calibration, BITS).unwrap(), before);
+    }
+}

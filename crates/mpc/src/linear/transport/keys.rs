@@ -1,0 +1,29 @@
+//! What the server needs of the client's keys.
+
+use he::rlwe::{Params, PublicKey, UnfoldKey};
+
+/// The client's keys on the server.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerKeys<'a> {
+    /// A key of the degree of the layer.
+    pub public: &'a PublicKey,
+    /// The key for layers that are folded.
+    pub unfold: Option<&'a UnfoldKey>,
+}
+
+impl ServerKeys<'_> {
+    /// Whether they can answer a layer of `params` whose inputs are folded `levels` times.
+    pub(in crate::linear) fn fit(&self, params: Params, levels: usize) -> bool {
+        let unfolds = match self.unfold {
+            Some(key) => key.params() == params && key.levels() >= levels,
+            None => false,
+        };
+        params.within(&self.public.params()) && (levels == 0 || unfolds)
+    }
+}
+
+impl<'a> From<&'a PublicKey> for ServerKeys<'a> {
+    fn from(public: &'a PublicKey) -> Self {
+        Self { public, unfold: None }
+    }
+}
