@@ -13,3 +13,4 @@ pub(crate) mod product;
 pub(crate) mod rows;
 pub mod square;
 pub mod truncate;
+pub(crate) mod widen;

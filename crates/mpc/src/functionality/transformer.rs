@@ -21,9 +21,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu", 12, 6, 8, Radix::Sixteen),
         gelu("gelu of eight bits, extended", 8, 7, 20, Radix::Four),
         gelu("gelu of lines", 12, 9, 14, Radix::Four),
-        softmax("softmax of rows", |rows, of| Softmax::new(rows, of, Radix::Four)),
-        softmax("softmax of rows by circuits", |rows, of| {
+        softmax("softmax of rows", None, |rows, of| Softmax::new(rows, of, Radix::Four)),
+        softmax("softmax of rows by circuits", None, |rows, of| {
             Softmax::with_circuits(rows, of, Radix::Four)
+        }),
+        softmax("softmax of rows below a bound", Some(255), |rows, of| {
+            Softmax::new(rows, of, Radix::Four)
         }),
         inverse(),
         layer_norm("layer norm", |rows, of| LayerNorm::new(rows, of, Radix::Four)),
@@ -49,13 +52,17 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
     )
 }
 
-/// The protocol `softmax` on rows of eight values.
+/// The protocol `softmax` on rows of eight values, with a bound of theirs or with a maximum.
 #[allow(clippy::unwrap_used)]
 fn softmax(
     name: &'static str,
+    top: Option<i64>,
     plan: fn(usize, &functions::Softmax) -> Result<Softmax>,
 ) -> Protocol {
-    let clear = functions::Softmax::new(8, 10, 0.0625, 8).unwrap();
+    let clear = match top {
+        Some(top) => functions::Softmax::below(top, 8, 10, 0.005, 8).unwrap(),
+        None => functions::Softmax::new(8, 10, 0.0625, 8).unwrap(),
+    };
     let plan = plan(COUNT / 8, &clear).unwrap();
     Protocol::new(
         name,

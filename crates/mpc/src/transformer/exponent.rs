@@ -6,22 +6,20 @@
 //! | Out | shares of about `2^upper * e^(-d*scale)` mod 2^wide, and of the `lower` bits below its point, mod 2^narrow, as [`functions::exponent`] has them |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a circuit for a table of 2^bits entries, about upper^2/2 + lower*(narrow - lower/2) bits to make numbers of its bits, and an extension |
+//! | Cost | a circuit for a table of 2^bits entries, about (upper^2 + lower^2)/2 bits to make numbers of its bits, and an extension of both |
 //! | Paper | tables as [`crate::boolean::table`]; Rathee et al., SiRNN (S&P 2021), extension |
 //!
-//! The upper bits of an entry are the factor of a product. They become an integer with a bit to
-//! spare, so that its sign is known for the extension. The lower bits only count in sums.
+//! The upper bits of an entry are the factor of a product, the lower bits only count in sums. Each
+//! become an integer with a bit to spare, so that its sign is known for the extension.
 
 use graph::functions;
 use wire::{Channel, Cost, Result};
 
-use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::planes::{self, Number, Planes};
-use crate::boolean::compare::Radix;
+use crate::arithmetic::widen::{self, Widen};
 use crate::boolean::table::{self, Table};
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::protocol::Protocol;
 use crate::share::Share;
 
 /// The public plan.
@@ -30,29 +28,25 @@ pub(super) struct Exponent {
     count: usize,
     table: Table,
     numbers: Planes,
-    extension: Extend,
+    extension: Widen,
 }
 
 impl Exponent {
-    /// `count` exponentials, the upper bits mod `2^wide`, the lower ones mod `2^narrow`.
-    ///
-    /// # Errors
-    /// [`wire::Error::Misuse`] where the upper bits and a bit more do not fit.
+    /// Plans `count` exponentials, the upper bits mod `2^wide`, the lower ones mod `2^narrow`.
+    /// Both have a bit more at least than those.
     pub(super) fn new(
         count: usize,
         function: &functions::exponent::Exponent,
         [wide, narrow]: [u32; 2],
-        radix: Radix,
-    ) -> Result<Self> {
+    ) -> Self {
         let functions::exponent::Exponent { upper, lower, .. } = *function;
-        let low = Number { width: lower, out_bits: narrow };
-        let high = Number { width: upper, out_bits: upper + 1 };
-        Ok(Self {
+        let number = |width| Number { width, out_bits: width + 1 };
+        Self {
             count,
             table: Table::new(&function.entries, lower + upper),
-            numbers: Planes::new(count, vec![low, high]),
-            extension: Extend::new(count, upper + 1, wide, Sign::NonNegative, radix)?,
-        })
+            numbers: Planes::new(count, vec![number(lower), number(upper)]),
+            extension: Widen::new(count, vec![[lower + 1, narrow], [upper + 1, wide]]),
+        }
     }
 
     /// Correlations consumed.
@@ -83,8 +77,9 @@ pub(super) fn run(
     let found = table::run(channel, &plan.table, d, now)?;
     let now = ots.split(role, &plan.numbers.demand())?;
     let numbers = planes::run(channel, &plan.numbers, &found, now)?;
+    let numbers = widen::run(channel, &plan.extension, &numbers, ots)?;
     let [lower, upper] = numbers.try_into().map_err(|_| defect("an entry has two parts"))?;
-    Ok([extend::run(channel, &plan.extension, &upper, ots)?, lower])
+    Ok([upper, lower])
 }
 
 #[cfg(test)]
@@ -102,7 +97,7 @@ mod tests {
         {
             let values: Vec<i64> = (0..1 << bits).collect();
             let function = functions::exponent::Exponent::new(bits, scale, digits).unwrap();
-            let plan = Exponent::new(values.len(), &function, widths, Radix::Four).unwrap();
+            let plan = Exponent::new(values.len(), &function, widths);
             let (client, server) = split(&mut rng, &values, bits);
             let price = (plan.demand(), plan.cost());
             let [c, s] =
