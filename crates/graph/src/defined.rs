@@ -1,7 +1,7 @@
 //! The functions that nodes of transformers compute, by their integer definitions.
 
 use crate::error::Check;
-use crate::functions::{Gelu, LayerNorm, ReluSoftmax, Smu, Softmax};
+use crate::functions::{Fold, Gelu, LayerNorm, ReluSoftmax, Smu, Softmax};
 use crate::ir::{Graph, Node};
 use crate::ops;
 
@@ -21,6 +21,15 @@ impl Graph {
     /// What is wrong with the node's numbers.
     pub fn gelu(&self, node: &Node) -> Check<Gelu> {
         let operator = node.op.get::<ops::Gelu>().ok_or("is no GELU")?;
+        operator.function()
+    }
+
+    /// Returns the smooth function of a folded argument of a node.
+    ///
+    /// # Errors
+    /// What is wrong with the node's numbers.
+    pub fn fold(&self, node: &Node) -> Check<Fold> {
+        let operator = node.op.get::<ops::Fold>().ok_or("is no function of a folded argument")?;
         operator.function()
     }
 

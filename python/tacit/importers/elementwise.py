@@ -177,6 +177,24 @@ def hard_sigmoid(call: Call) -> list[Node]:
     return [scaled, moved, call.last([moved.output], {"op": "Relu", "maximum": 1.0})]
 
 
+FOLDED = {
+    "Cos",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Gelu",
+    "HardSwish",
+    "Mish",
+    "Sigmoid",
+    "Silu",
+    "Sin",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+}
+"""Functions that need not be clipped and looked up where their argument can be folded."""
+
+
 def table(function: str, **defaults: float) -> Callable[[Call], Operation]:
     """A converter to a table of `function`, whose parameters are attributes."""
 
@@ -184,7 +202,8 @@ def table(function: str, **defaults: float) -> Callable[[Call], Operation]:
         parameters = {name: float(call.attributes.get(name, default)) for name, default in defaults.items()}
         return {"op": "Table", "function": function, **parameters}
 
-    convert.__doc__ = f"{function}, looked up in a table of at most 256 values."
+    way = "of a folded argument, or " if function in FOLDED else ""
+    convert.__doc__ = f"{function}, {way}looked up in a table of at most 256 values."
     return convert
 
 

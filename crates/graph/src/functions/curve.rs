@@ -1,19 +1,25 @@
-//! A smooth function of few bits, not below zero: a table, or straight lines on 64 pieces.
+//! A smooth function of few bits, not below zero: a table, or straight lines on pieces.
 //!
-//! Up to 8 bits the table holds every value, half a last place from the function. Wider
-//! arguments are cut into 64 pieces: the upper bits look up a value and a slope, the lower
-//! bits multiply the slope.
+//! A table holds every value of up to 8 bits, half a last place from the function. Other
+//! arguments are cut into pieces, 64 where nothing else is said: the upper bits look up a value
+//! and a slope, the lower bits multiply the slope.
 
 use super::refusal::Result;
+use pricing::fixed::message::COMPARED_BITS;
+use serde::{Deserialize, Serialize};
 
 /// Bits of the largest argument whose values are all in a table.
 pub const WHOLE: u32 = 8;
-/// Bits of the pieces.
+/// Bits of the number of pieces where nothing else is said.
 pub const PIECES: u32 = 6;
+/// Bits of the largest number of pieces.
+const MOST_PIECES: u32 = 8;
 /// Bits of the widest argument.
 pub const MOST: u32 = 14;
 /// Bits of the largest entry of a table of all values.
 const ENTRY: u32 = 16;
+/// Rounds of lines, of which most are comparisons'.
+const LINES_ROUNDS: usize = 16;
 /// Bits of the largest end of a line.
 const END: u32 = 60;
 /// Bits after the point of slopes, beyond those that the lower bits of the argument need.
@@ -28,10 +34,31 @@ pub enum Curve {
     Lines(Lines),
 }
 
-/// Lines through 64 pieces of `2^drop` values; none is below zero anywhere on its piece.
+/// The public numbers of a curve, as files have them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Numbers {
+    /// A value for each argument.
+    Table(Vec<u64>),
+    /// A straight line on each piece.
+    Lines {
+        /// Bits of the argument within a piece.
+        drop: u32,
+        /// Bits after the point.
+        fraction: u32,
+        /// Values at the start of the pieces, with a half of the last place of the result.
+        starts: Vec<u64>,
+        /// Rises from one argument to the next.
+        slopes: Vec<i64>,
+    },
+}
+
+/// Lines through pieces of `2^drop` values; none is below zero anywhere on its piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lines {
+    /// Bits of the number of pieces.
+    pub pieces: u32,
     /// Bits of the argument within a piece.
     pub drop: u32,
     /// Bits after the point.
@@ -42,7 +69,9 @@ pub struct Lines {
     pub slopes: Vec<i64>,
     /// Bits that hold any point of the lines, not read as signed.
     pub width: u32,
-    /// Bits of slopes, signed.
+    /// The least slope.
+    pub least: i64,
+    /// Bits of what slopes are above the least, with a bit to spare.
     pub slope_bits: u32,
 }
 
@@ -61,12 +90,44 @@ impl Curve {
     pub fn new(bits: u32, function: impl Fn(i64) -> f64) -> Result<Self> {
         match bits {
             1..=WHOLE => Self::whole(bits, function),
-            ..=MOST if bits > WHOLE => Lines::new(bits, function).map(Self::Lines),
+            ..=MOST if bits > WHOLE => Lines::new(bits, [PIECES, GUARD], function).map(Self::Lines),
             _ => Err("a curve of other than 1 to 14 bits".into()),
         }
     }
 
-    fn whole(bits: u32, function: impl Fn(i64) -> f64) -> Result<Self> {
+    /// The curve that numbers from outside describe.
+    ///
+    /// # Errors
+    /// For tables of other than 2 to 256 entries of at most 16 bits, and for other lines than
+    /// [`Lines::of`] takes.
+    pub fn of(numbers: &Numbers) -> Result<Self> {
+        let entries = match numbers {
+            Numbers::Lines { drop, fraction, starts, slopes } => {
+                return Lines::of([*drop, *fraction], starts, slopes).map(Self::Lines);
+            }
+            Numbers::Table(entries) => entries,
+        };
+        let sized = (2..=1 << WHOLE).contains(&entries.len()) && entries.len().is_power_of_two();
+        if !sized || entries.iter().any(|entry| *entry >= 1 << ENTRY) {
+            return Err("a table of other than 2 to 256 entries of at most 16 bits".into());
+        }
+        Ok(Self::Whole(entries.clone()))
+    }
+
+    /// Returns the numbers that describe the curve.
+    pub fn numbers(&self) -> Numbers {
+        match self {
+            Self::Whole(entries) => Numbers::Table(entries.clone()),
+            Self::Lines(lines) => Numbers::Lines {
+                drop: lines.drop,
+                fraction: lines.fraction,
+                starts: lines.starts.clone(),
+                slopes: lines.slopes.clone(),
+            },
+        }
+    }
+
+    pub(crate) fn whole(bits: u32, function: impl Fn(i64) -> f64) -> Result<Self> {
         let entry = |z| function(z).round().max(0.0) as u64;
         let entries: Vec<u64> = (0..1 << bits).map(entry).collect();
         if entries.iter().any(|entry| *entry >= 1 << ENTRY) {
@@ -79,44 +140,102 @@ impl Curve {
     pub fn bits(&self) -> u32 {
         match self {
             Self::Whole(entries) => entries.len().checked_ilog2().unwrap_or(0),
-            Self::Lines(lines) => lines.drop + PIECES,
+            Self::Lines(lines) => lines.drop + lines.pieces,
         }
     }
 
     /// Returns the value at `0 <= z < 2^bits`.
     pub fn clear(&self, z: i64) -> i64 {
-        let lines = match self {
-            Self::Whole(entries) => {
-                return entries.get(z as usize).map_or(0, |entry| *entry as i64);
-            }
-            Self::Lines(lines) => lines,
-        };
-        let piece = z >> lines.drop;
-        let start = lines.starts.get(piece as usize).map_or(0, |start| *start as i64);
-        let slope = lines.slopes.get(piece as usize).copied().unwrap_or(0);
-        (start + slope * (z & ((1 << lines.drop) - 1))) >> lines.fraction
+        match self {
+            Self::Whole(entries) => entries.get(z as usize).map_or(0, |entry| *entry as i64),
+            Self::Lines(lines) => lines.point(z) >> lines.fraction,
+        }
     }
 }
 
 impl Lines {
-    fn new(bits: u32, function: impl Fn(i64) -> f64) -> Result<Self> {
-        let drop = bits - PIECES;
-        let fraction = drop + GUARD;
-        let pieces: Vec<[i64; 2]> =
-            (0..1 << PIECES).map(|piece| line(&function, piece << drop, drop, fraction)).collect();
+    /// Lines near a function of arguments of so many bits, in `2^pieces` pieces, with `guard` bits
+    /// after the point beyond those that the argument within a piece needs.
+    ///
+    /// # Errors
+    /// For values of more than 60 bits with those after the point.
+    pub(crate) fn new(
+        bits: u32,
+        [pieces, guard]: [u32; 2],
+        function: impl Fn(i64) -> f64,
+    ) -> Result<Self> {
+        let drop = bits - pieces;
+        let fraction = drop + guard;
+        let lines: Vec<[i64; 2]> =
+            (0..1 << pieces).map(|piece| line(&function, piece << drop, drop, fraction)).collect();
         let within = |value: i64| value.unsigned_abs() < 1 << (END - 1 - drop);
-        if !pieces.iter().flatten().copied().all(within) {
+        if !lines.iter().flatten().copied().all(within) {
             return Err("lines with values of more than 60 bits".into());
         }
-        let ends = pieces.iter().map(|[start, slope]| start + (slope.max(&0) << drop));
-        Ok(Self {
+        let starts: Vec<u64> = lines.iter().map(|[start, _]| *start as u64).collect();
+        let slopes: Vec<i64> = lines.iter().map(|[_, slope]| *slope).collect();
+        Ok(Self::measured([drop, fraction], starts, slopes))
+    }
+
+    /// The lines that numbers from outside describe: pieces of `2^drop` values, with so many bits
+    /// after the point.
+    ///
+    /// # Errors
+    /// For other than 2 to 256 pieces of 1 to 10 bits, for more than 20 bits after the point, for
+    /// values of more than 40 bits, and for lines that fall below zero.
+    pub fn of([drop, fraction]: [u32; 2], starts: &[u64], slopes: &[i64]) -> Result<Self> {
+        let count = starts.len();
+        let sized = (2..=1 << MOST_PIECES).contains(&count) && count.is_power_of_two();
+        if !sized || count != slopes.len() || !(1..=10).contains(&drop) || fraction > 20 {
+            return Err("lines of other than 2 to 256 pieces".into());
+        }
+        let last = (1i64 << drop) - 1;
+        let fits = |(start, slope): (&u64, &i64)| {
+            let small = *start < 1 << 40 && slope.unsigned_abs() < 1 << 30;
+            small && *start as i64 + slope * last >= 0
+        };
+        if !starts.iter().zip(slopes).all(fits) {
+            return Err("lines with values below zero or of more than 40 bits".into());
+        }
+        Ok(Self::measured([drop, fraction], starts.to_vec(), slopes.to_vec()))
+    }
+
+    /// With the widths that hold them.
+    fn measured([drop, fraction]: [u32; 2], starts: Vec<u64>, slopes: Vec<i64>) -> Self {
+        let ends = starts.iter().zip(&slopes);
+        let ends = ends.map(|(start, slope)| *start as i64 + (slope.max(&0) << drop));
+        let least = slopes.iter().copied().min().unwrap_or(0);
+        Self {
+            pieces: starts.len().ilog2(),
             drop,
             fraction,
-            starts: pieces.iter().map(|[start, _]| *start as u64).collect(),
-            slopes: pieces.iter().map(|[_, slope]| *slope).collect(),
             width: width(ends).max(fraction + 1),
-            slope_bits: width(pieces.iter().map(|[_, slope]| slope.abs())) + 1,
-        })
+            least,
+            slope_bits: width(slopes.iter().map(|slope| slope - least)) + 1,
+            starts,
+            slopes,
+        }
+    }
+
+    /// About how many bits a value takes on the wire, and how many rounds, for results of so many
+    /// bits, with a choice where the curve mirrors.
+    pub(super) fn price(&self, results: usize, mirrors: bool) -> [usize; 2] {
+        let [wide, slope] = [self.width + 1, self.slope_bits].map(|bits| bits as usize);
+        let [drop, fraction] = [self.drop, self.fraction].map(|bits| bits as usize);
+        let tables = ((1 << self.pieces) - 1) * (wide + slope);
+        let compared = (drop + fraction) * COMPARED_BITS + wide - drop;
+        let narrow = drop.min(slope);
+        let product = 2 * narrow * (wide + 1) + 2 * (2 * wide - drop - slope);
+        let mirror = if mirrors { 2 * wide } else { 0 };
+        [tables + compared + product + mirror + 2 * results, LINES_ROUNDS]
+    }
+
+    /// Returns the value at `0 <= z`, before its last bits are dropped.
+    pub(super) fn point(&self, z: i64) -> i64 {
+        let piece = (z >> self.drop) as usize;
+        let start = self.starts.get(piece).map_or(0, |start| *start as i64);
+        let slope = self.slopes.get(piece).copied().unwrap_or(0);
+        start + slope * (z & ((1 << self.drop) - 1))
     }
 }
 
@@ -151,6 +270,30 @@ mod tests {
                 let [got, real] = [curve.clear(z) as f64, function(z)];
                 assert!(got >= 0.0 && (got - real).abs() <= 1.0, "{bits} {z}: {got} {real}");
             }
+        }
+    }
+
+    #[test]
+    fn numbers_give_the_curve_back() {
+        for (bits, pieces) in [(3, 3), (7, 4), (10, 5), (12, 8)] {
+            let function = |z: i64| 100.0 - 3.0 * (z as f64).sqrt();
+            let curve = match bits == pieces {
+                true => Curve::whole(bits, function).unwrap(),
+                false => Curve::Lines(Lines::new(bits, [pieces, 1], function).unwrap()),
+            };
+            assert_eq!(Curve::of(&curve.numbers()).unwrap(), curve);
+        }
+        let lines = |drop, fraction, starts: &[u64], slopes: &[i64]| {
+            let (starts, slopes) = (starts.to_vec(), slopes.to_vec());
+            Curve::of(&Numbers::Lines { drop, fraction, starts, slopes }).is_err()
+        };
+        assert!(lines(0, 3, &[9; 4], &[0; 4]) && lines(11, 3, &[9; 4], &[0; 4]));
+        assert!(lines(2, 21, &[9; 4], &[0; 4]) && lines(2, 3, &[9; 3], &[0; 3]));
+        assert!(lines(2, 3, &[9; 512], &[0; 512]) && lines(2, 3, &[9; 4], &[0; 2]));
+        assert!(lines(2, 3, &[9; 2], &[-4, 0]) && lines(2, 3, &[1 << 40, 0], &[0; 2]));
+        assert!(lines(2, 3, &[9; 2], &[i64::MIN, 0]) && lines(2, 3, &[9; 2], &[1 << 30, 0]));
+        for entries in [vec![], vec![0; 3], vec![0; 512], vec![1 << 16; 2]] {
+            assert!(Curve::of(&Numbers::Table(entries)).is_err());
         }
     }
 

@@ -9,6 +9,7 @@ pub mod branches;
 pub mod curve;
 pub mod exponent;
 pub mod flooding;
+pub mod fold;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
@@ -22,6 +23,7 @@ pub mod softmax;
 pub mod starts;
 pub mod straight_line;
 
+pub use fold::Fold;
 pub use gelu::Gelu;
 pub use layernorm::{Calibration, LayerNorm};
 pub use refusal::Result;

@@ -4,6 +4,7 @@
 use super::concat::Concat;
 use super::embedding::Embedding;
 use super::extend::Extend;
+use super::fold::Fold;
 use super::gelu::Gelu;
 use super::geometry::View;
 use super::layer_norm::LayerNorm;
@@ -46,10 +47,11 @@ impl Registration {
 }
 
 /// The operators of this crate. A new one is a file of [`crate::ops`] and a line here.
-static BUILT_IN: [Registration; 22] = [
+static BUILT_IN: [Registration; 23] = [
     Registration::of::<Concat>("concat"),
     Registration::of::<Embedding>("embedding"),
     Registration::of::<Extend>("extend"),
+    Registration::of::<Fold>("fold"),
     Registration::of::<Gelu>("gelu"),
     Registration::of::<LayerNorm>("layer-norm"),
     Registration::of::<Linear>("linear"),

@@ -5,8 +5,8 @@ use crate::float::{positions, windows};
 use crate::numbers::Numbers;
 use crate::winograd;
 use tacit_graph::ops::{
-    Concat, Embedding, Extend, Gelu, LayerNorm, Lookup, MatMul, MaxPool, Offset, Pad, Product,
-    Relu, ReluSoftmax, Requantize, Reshape, Smu, Softmax, Sum, SumPool, View, Winograd,
+    Concat, Embedding, Extend, Fold, Gelu, LayerNorm, Lookup, MatMul, MaxPool, Offset, Pad,
+    Product, Relu, ReluSoftmax, Requantize, Reshape, Smu, Softmax, Sum, SumPool, View, Winograd,
 };
 use tacit_graph::{Linear, Model, Tensor};
 
@@ -133,6 +133,9 @@ pub(crate) fn run(model: &Model, input: &[i64], noise: Option<&mut Numbers>) -> 
                 softmax.clear(&row.iter().map(|v| *v as i64).collect::<Vec<_>>())
             });
             rows.map(i128::from).collect()
+        } else if node.op.is::<Fold>() {
+            let fold = graph.fold(node).unwrap();
+            x.iter().map(|v| i128::from(fold.clear(*v as i64))).collect()
         } else if node.op.is::<Gelu>() {
             let gelu = graph.gelu(node).unwrap();
             x.iter().map(|v| i128::from(gelu.clear(*v as i64))).collect()

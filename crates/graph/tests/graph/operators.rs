@@ -1,10 +1,12 @@
 //! The JSON of each operator, letter by letter: both parties hash it.
 
+use tacit_graph::functions::curve::Numbers;
+use tacit_graph::functions::fold::Argument;
 use tacit_graph::functions::newton::Newton;
 use tacit_graph::functions::smu::Smooth;
 use tacit_graph::ops::{
-    Concat, Extend, Gelu, LayerNorm, Lookup, MaxPool, Offset, Pad, Product, Relu, ReluSoftmax,
-    Requantize, Reshape, Smu, Softmax, Sum, SumPool,
+    Concat, Extend, Fold, Gelu, LayerNorm, Lookup, MaxPool, Offset, Pad, Product, Relu,
+    ReluSoftmax, Requantize, Reshape, Smu, Softmax, Sum, SumPool,
 };
 use tacit_graph::{
     Conv, Embedding, Linear, MatMul, Op, Rounding, View, WeightBits, Window, Winograd,
@@ -117,6 +119,28 @@ fn operators() -> Vec<(Op, String)> {
         (
             Op::from(Gelu { magnitude: 5, scale: 0.1 }),
             r#"{"gelu":{"magnitude":5,"scale":0.1}}"#.into(),
+        ),
+        (
+            Op::from(Fold {
+                magnitude: 2,
+                argument: Argument::Odd { span: 11 },
+                relu: false,
+                below: false,
+                base: -3,
+                curve: Numbers::Table(vec![5, 3, 1, 0]),
+            }),
+            r#"{"fold":{"magnitude":2,"argument":{"odd":{"span":11}},"relu":false,"below":false,"base":-3,"curve":{"table":[5,3,1,0]}}}"#.into(),
+        ),
+        (
+            Op::from(Fold {
+                magnitude: 3,
+                argument: Argument::Even,
+                relu: true,
+                below: true,
+                base: 0,
+                curve: Numbers::Lines { drop: 2, fraction: 1, starts: vec![9, 5], slopes: vec![-1, 0] },
+            }),
+            r#"{"fold":{"magnitude":3,"argument":"even","relu":true,"below":true,"base":0,"curve":{"lines":{"drop":2,"fraction":1,"starts":[9,5],"slopes":[-1,0]}}}}"#.into(),
         ),
         (layer_norm(None), r#"{"layer-norm":{"bits":12,"least":4,"unit":64.0}}"#.into()),
         (

@@ -53,6 +53,8 @@ pub struct Multiply {
     count: usize,
     factors: [Factor; 2],
     out_bits: u32,
+    /// A run is told the wraps of the second factor.
+    told: bool,
     /// The wider factor, of which tables are made, and the one whose bits choose.
     wide: Reduced,
     narrow: Reduced,
@@ -74,12 +76,20 @@ impl Reduced {
         self.wrap.as_ref().and_then(Wrap::last_sender)
     }
 
-    /// This party's summands and, of a narrow factor, its halves of the wraps.
-    fn run(&self, channel: &mut Channel, x: &Share, ots: &mut Correlations) -> Result<Wrapped> {
+    /// This party's summands and, of a narrow factor, its halves of the wraps, unless it is told
+    /// them.
+    fn run(
+        &self,
+        channel: &mut Channel,
+        (x, told): (&Share, Option<&Bits>),
+        ots: &mut Correlations,
+    ) -> Result<Wrapped> {
         let x = x.narrow(self.bits)?;
-        match &self.wrap {
-            Some(plan) => wrap::run(channel, plan, &x, ots),
-            None => Ok(Wrapped { words: x.words().to_vec(), half: Bits::default() }),
+        match (&self.wrap, told) {
+            (Some(plan), None) => wrap::run(channel, plan, &x, ots),
+            (_, half) => {
+                Ok(Wrapped { words: x.words().to_vec(), half: half.cloned().unwrap_or_default() })
+            }
         }
     }
 }
@@ -90,17 +100,47 @@ impl Multiply {
     /// # Errors
     /// [`Error::Misuse`] for widths or a count out of range.
     pub fn new(count: usize, factors: [Factor; 2], out_bits: u32, radix: Radix) -> Result<Self> {
+        Self::planned(count, factors, out_bits, radix, false)
+    }
+
+    /// Plans products whose second factor is unsigned, and whose run is told its wraps, by
+    /// [`run_told`].
+    ///
+    /// # Errors
+    /// As of [`Multiply::new`], and for a second factor with a sign.
+    pub(crate) fn told(
+        count: usize,
+        factors: [Factor; 2],
+        out_bits: u32,
+        radix: Radix,
+    ) -> Result<Self> {
+        if factors[1].sign != Sign::Unsigned {
+            return Err(Error::misuse("a product by told wraps of signed values"));
+        }
+        Self::planned(count, factors, out_bits, radix, true)
+    }
+
+    fn planned(
+        count: usize,
+        factors: [Factor; 2],
+        out_bits: u32,
+        radix: Radix,
+        told: bool,
+    ) -> Result<Self> {
         let fits = |bits: u32| (1..=63).contains(&bits);
         let widths = fits(out_bits) && factors.iter().all(|factor| fits(factor.bits));
         if !widths || count.checked_mul(2).is_none() {
             return Err(Error::misuse("a product of these sizes"));
         }
         let [mut wide, mut narrow] = factors.map(|factor| Reduced::new(factor, out_bits, radix));
+        if let (true, Some(wrap)) = (told, &mut narrow.wrap) {
+            *wrap = Wrap::told(narrow.bits);
+        }
         if wide.bits < narrow.bits {
             std::mem::swap(&mut wide, &mut narrow);
         }
-        let together = factors[0] == factors[1] && wide.last_sender().is_some();
-        Ok(Self { count, factors, out_bits, wide, narrow, together })
+        let together = !told && factors[0] == factors[1] && wide.last_sender().is_some();
+        Ok(Self { count, factors, out_bits, told, wide, narrow, together })
     }
 
     /// Returns the width of the result.
@@ -151,15 +191,16 @@ impl Multiply {
     fn wrapped(
         &self,
         channel: &mut Channel,
-        [x, y]: [&Share; 2],
+        [wide, narrow]: [(&Share, Option<&Bits>); 2],
         ots: &mut Correlations,
     ) -> Result<[Wrapped; 2]> {
         if !self.together {
-            let wide = self.wide.run(channel, x, ots)?;
-            return Ok([wide, self.narrow.run(channel, y, ots)?]);
+            let wide = self.wide.run(channel, wide, ots)?;
+            return Ok([wide, self.narrow.run(channel, narrow, ots)?]);
         }
+        let [x, y] = [wide.0, narrow.0];
         let words = x.words().iter().chain(y.words()).copied().collect();
-        let both = self.wide.run(channel, &Share::new(words, x.bits()), ots)?;
+        let both = self.wide.run(channel, (&Share::new(words, x.bits()), None), ots)?;
         let part = |skip: usize| Wrapped {
             words: both.words.iter().skip(skip).take(self.count).copied().collect(),
             half: both.half.iter().skip(skip).take(self.count).collect(),
@@ -195,15 +236,36 @@ pub fn run(
     plan: &Multiply,
     x: &Share,
     y: &Share,
+    ots: Correlations,
+) -> Result<Share> {
+    run_told(channel, plan, x, (y, None), ots)
+}
+
+/// Multiplies `x` and `y`, with this party's halves of the wraps of y where the plan is told them.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn run_told(
+    channel: &mut Channel,
+    plan: &Multiply,
+    x: &Share,
+    (y, told): (&Share, Option<&Bits>),
     mut ots: Correlations,
 ) -> Result<Share> {
     let fits =
         |share: &Share, factor: Factor| (share.len(), share.bits()) == (plan.count, factor.bits);
+    let halves = told.map(Bits::len);
     if !fits(x, plan.factors[0]) || !fits(y, plan.factors[1]) {
         return Err(Error::misuse("shares that do not fit their product"));
     }
+    if halves != plan.told.then_some(plan.count) {
+        return Err(Error::misuse("wraps that do not fit their product"));
+    }
     let role = channel.role();
-    let ordered = if x.bits() < y.bits() { [y, x] } else { [x, y] };
+    let mut ordered = [(x, None), (y, told)];
+    if x.bits() < y.bits() {
+        ordered.reverse();
+    }
     let ends = Ends::new(role, plan, plan.wrapped(channel, ordered, &mut ots)?);
     let side = ends.side(role);
     let switched = mux::run(channel, &plan.switch(), plan.first(), side, ots)?;

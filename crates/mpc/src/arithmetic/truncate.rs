@@ -13,6 +13,7 @@
 //! comparison of the upper bits, but not the carry out of those that are dropped. Where
 //! gates and conversion take their OTs from: as in `extend.rs`.
 
+use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 
@@ -62,6 +63,30 @@ impl Truncate {
         Ok(Self { count, bits, drop, out_bits, comparison, conversion, extension: None })
     }
 
+    /// Like [`Truncate::new`], keeping all upper bits, for [`run_split`]: lower bits become integers of
+    /// `drop + carried` bits.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] unless `drop < bits <= 64` and `1 <= carried <= 64 - drop`.
+    pub(crate) fn splitting(
+        count: usize,
+        [bits, drop, carried]: [u32; 3],
+        radix: Radix,
+    ) -> Result<Self> {
+        if !(1..=64u32.saturating_sub(drop)).contains(&carried) {
+            return Err(Error::misuse("lower bits as integers of this width"));
+        }
+        let plan = |sender| {
+            let upper = bits.saturating_sub(drop);
+            let plan = Self::sent_by(sender, count, [bits, drop, upper], radix)?;
+            let conversion =
+                Arithmetic::new(count, upper.max(carried), plan.comparison.last_sender())?;
+            let sender = sender.unwrap_or(!plan.comparison.last_sender());
+            Ok(Self { conversion: conversion.sent_by(sender), ..plan })
+        };
+        estimate::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
+    }
+
     /// Like [`Truncate::new`], to any width: `bits` to keep that of the input, of whose
     /// values `sign` is known. Up to `bits - drop` it makes no difference.
     ///
@@ -107,11 +132,40 @@ pub fn run(
 ) -> Result<Share> {
     x.check(plan.count, plan.bits, "truncation")?;
     let now = ots.split(channel.role(), &plan.reducing())?;
-    let reduced = reduce(channel, plan, x, now)?;
+    let (reduced, _, _) = reduce(channel, plan, x, now)?;
     match &plan.extension {
         Some(extension) => extend::run(channel, extension, &reduced, ots),
         None => Ok(reduced),
     }
+}
+
+/// Both parts of an unsigned value: its upper bits, and what the lower ones are as integers.
+pub(crate) struct Parts {
+    /// Shares of the upper bits.
+    pub(crate) upper: Share,
+    /// This party's half of the carry out of the lower bits, which is their wrap.
+    pub(crate) carry: Bits,
+    /// The lower bits as integers of as many bits more as the plan's carries have.
+    pub(crate) lower: Share,
+}
+
+/// Runs a truncation without an extension that keeps what it drops, x being unsigned.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn run_split(
+    channel: &mut Channel,
+    plan: &Truncate,
+    x: &Share,
+    ots: Correlations,
+) -> Result<Parts> {
+    x.check(plan.count, plan.bits, "truncation")?;
+    let (upper, carry, half) = reduce(channel, plan, x, ots)?;
+    let low = x.words().iter().map(|word| word & mask(plan.drop)).collect();
+    let lower = Share::new(low, plan.drop + carry.bits());
+    let lifted = carry.words().iter().map(|word| word << plan.drop).collect();
+    let lower = lower.add_scaled(&Share::new(lifted, lower.bits()), -1);
+    Ok(Parts { upper, carry: half, lower })
 }
 
 fn reduce(
@@ -119,11 +173,12 @@ fn reduce(
     plan: &Truncate,
     x: &Share,
     mut ots: Correlations,
-) -> Result<Share> {
-    let found = compare::of_share(channel, &plan.comparison, x, &mut ots)?;
+) -> Result<(Share, Share, Bits)> {
+    let mut found = compare::of_share(channel, &plan.comparison, x, &mut ots)?;
     let carry = b2a::run(channel, &plan.conversion, &found.greater, ots)?;
     let high = x.words().iter().map(|word| (word >> plan.drop) & mask(plan.out_bits)).collect();
-    Ok(Share::new(high, plan.out_bits).add_scaled(&carry, 1))
+    let upper = Share::new(high, plan.out_bits).add_scaled(&carry.narrow(plan.out_bits)?, 1);
+    Ok((upper, carry, std::mem::take(&mut found.greater)))
 }
 
 impl Protocol for Truncate {
@@ -153,7 +208,7 @@ impl Protocol for Truncate {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{computed, split};
+    use crate::testing::{both, computed, split};
     use ring::Random;
     use ring::word::signed;
 
@@ -200,6 +255,42 @@ mod tests {
                 let want = values.iter().map(|v| signed((value(*v) >> drop) as u64, out_bits));
                 assert_eq!(got, want.collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn lower_bits_become_integers() {
+        let mut rng = Random::seeded(36);
+        for [bits, drop, carried] in [[5, 1, 3], [5, 4, 1], [6, 3, 9], [6, 2, 62]] {
+            let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+            let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
+            let (client, server) = (Share::new(x, bits), Share::new(y, bits));
+            let plan =
+                Truncate::splitting(client.len(), [bits, drop, carried], Radix::Four).unwrap();
+            let run = |ch: &mut Channel, x, ots| run_split(ch, &plan, x, ots);
+            let (c, s) = both(
+                &mut rng,
+                &plan.demand(),
+                |ch, ots| run(ch, &client, ots),
+                |ch, ots| run(ch, &server, ots),
+            );
+            assert_eq!(c.cost, plan.cost());
+            let (c, s) = (c.value.unwrap(), s.value.unwrap());
+            assert!(c.lower.bits() >= drop + carried);
+            for at in 0..client.len() {
+                let sum = client.words()[at] + server.words()[at];
+                let value = sum & mask(bits);
+                let got = |c: &Share, s: &Share| {
+                    c.words()[at].wrapping_add(s.words()[at]) & mask(c.bits())
+                };
+                assert_eq!(got(&c.upper, &s.upper), value >> drop);
+                assert_eq!(got(&c.lower, &s.lower), value & mask(drop));
+                let low = (client.words()[at] & mask(drop)) + (server.words()[at] & mask(drop));
+                assert_eq!(c.carry.get(at) ^ s.carry.get(at), low >> drop);
+            }
+        }
+        for [bits, drop, carried] in [[5, 5, 1], [5, 0, 1], [6, 2, 0], [6, 2, 63]] {
+            assert!(Truncate::splitting(1, [bits, drop, carried], Radix::Four).is_err());
         }
     }
 

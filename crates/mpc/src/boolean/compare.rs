@@ -81,6 +81,7 @@ pub struct Comparison {
     greater: Wire,
     middle_zero: Option<Wire>,
     upper_half: Option<Wire>,
+    interior: Option<Wire>,
 }
 
 /// Xor shares of what a comparison found.
@@ -92,6 +93,8 @@ pub struct Compared {
     pub middle_zero: Bits,
     /// Whether besides the bit below the middle is 1; empty where that is not asked.
     pub upper_half: Bits,
+    /// Whether besides the bits below the middle are not all zero; empty where that is not asked.
+    pub interior: Bits,
 }
 
 impl Comparison {
@@ -129,19 +132,26 @@ impl Comparison {
         self.asks
     }
 
-    /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether
-    /// they are `2^(low - 1)` or more; `1 < low < bits`.
-    pub fn with_halves(low: u32, bits: u32, radix: Radix) -> Self {
+    /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether they are
+    /// `2^(low - 1)` or more, and for `interior` whether they are not zero; `1 < low < bits`.
+    pub fn with_halves(low: u32, bits: u32, radix: Radix, interior: bool) -> Self {
         let mut plan = Self::empty(low, bits);
-        let below = plan.digits(0..low - 1, false, radix);
-        let bit = plan.digits(low - 1..low, false, radix).pop();
+        let below = plan.digits(0..low - 1, interior, radix);
+        let bit = plan.digits(low - 1..low, interior, radix).pop();
         let middle = plan.digits(low..bits, true, radix);
         let (below, depth) = plan.reduce(below);
         let (middle, middle_depth) = plan.reduce(middle);
         let (Some(below), Some(bit)) = (below, bit) else { return plan };
         let carried = plan.merge(depth, &below, &bit);
+        let zero = carried.zero;
         let level = (depth + 1).max(middle_depth);
         plan.join(Some(carried), middle, level);
+        if let (Some(covered), Some(operand)) = (plan.middle_zero, zero) {
+            let output = plan.circuit.wire();
+            let partners = vec![Partner { factor: vec![covered], base: vec![covered], output }];
+            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
+            plan.interior = Some(output);
+        }
         if let (Some(operand), Some(equal)) = (plan.middle_zero, bit.equal) {
             let output = plan.circuit.wire();
             // The bit of the sum: both parties' and the carry into it.
@@ -163,6 +173,7 @@ impl Comparison {
             greater: 0,
             middle_zero: None,
             upper_half: None,
+            interior: None,
         }
     }
 
@@ -304,12 +315,17 @@ impl Comparison {
         Table::bits(columns)
     }
 
-    /// The digits for which the middle of the sum is zero, if the party that asks has them: the
-    /// negative of the other's share, which is its operand plus one.
+    /// The digits for which the middle of the sum is zero, if the party that asks has them, and
+    /// those for which all below is: the negatives of the other's shares, which are its operands
+    /// plus one.
     fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
         let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
-        let one = 1u64 << self.low.min(63);
-        Zeroizing::new(operands.iter().map(|a| (a & middle).wrapping_add(one) & middle).collect())
+        let (one, below) = (1u64 << self.low.min(63), mask(self.low));
+        let next = |a: &u64| {
+            let above = (a & middle).wrapping_add(one) & middle;
+            above | ((a & below).wrapping_add(1) & below)
+        };
+        Zeroizing::new(operands.iter().map(next).collect())
     }
 
     /// The wires of all leaves; `linear` tells what is known without a table.
@@ -357,8 +373,9 @@ pub fn run(
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
     let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
     let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
+    let interior = plan.interior.and_then(&mut take).unwrap_or_default();
     let greater = take(plan.greater).ok_or_else(|| defect("a comparison has no output"))?;
-    Ok(Compared { greater, middle_zero, upper_half })
+    Ok(Compared { greater, middle_zero, upper_half, interior })
 }
 
 /// Compares the low bits of both parties' summands of `x`, with OTs off the front

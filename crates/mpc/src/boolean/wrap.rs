@@ -60,6 +60,11 @@ impl Wrap {
         Self { bits, sign, comparison }
     }
 
+    /// Plans the wrap of unsigned values whose halves of it a run is told.
+    pub(crate) fn told(bits: u32) -> Self {
+        Self { bits, sign: Sign::Unsigned, comparison: None }
+    }
+
     /// As [`Comparison::gates_from`].
     pub(crate) fn gates_from(mut self, sender: Option<Role>) -> Self {
         self.comparison = self.comparison.map(|comparison| comparison.gates_from(sender));

@@ -1,6 +1,8 @@
 //! Functions of transformers.
 
 use graph::functions;
+use graph::functions::curve::{Curve, Numbers};
+use graph::functions::fold::Argument;
 use graph::functions::inverse::Power;
 use graph::functions::newton::Newton;
 use graph::functions::smu::Smooth;
@@ -11,6 +13,8 @@ use super::{COUNT, Protocol, of_values};
 use crate::boolean::compare::Radix;
 use crate::nonlinear::comet::{smu, softmax as relu};
 use crate::protocol::Protocol as _;
+use crate::transformer::fold::clipped::Clipped;
+use crate::transformer::fold::{self, Fold};
 use crate::transformer::gelu::{self, Gelu};
 use crate::transformer::inverse::{self, Inverse};
 use crate::transformer::layernorm::{self, LayerNorm};
@@ -21,6 +25,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu", 12, 6, 8, Radix::Sixteen),
         gelu("gelu of eight bits, extended", 8, 7, 20, Radix::Four),
         gelu("gelu of lines", 12, 9, 14, Radix::Four),
+        fold("smooth bump by a table", (Argument::Even, [true, true], 20), table(5, |z| z % 3)),
+        fold("odd function by a table", (Argument::Odd { span: 62 }, [false; 2], 12), falling()),
+        fold("odd function by lines", (Argument::Odd { span: 62 }, [false; 2], 9), lines(2)),
+        fold("smooth function below zero", (Argument::Negative, [true, true], 9), falling()),
+        fold("smooth function of all values", (Argument::Whole, [true, false], 9), lines(3)),
+        clipped_fold(),
         softmax("softmax of rows", None, |rows, of| Softmax::new(rows, of, Radix::Four)),
         softmax("softmax of rows by circuits", None, |rows, of| {
             Softmax::with_circuits(rows, of, Radix::Four)
@@ -48,6 +58,57 @@ fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Rad
         bits,
         (plan.demand(), plan.cost()),
         move |channel, x, ots| gelu::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+    )
+}
+
+/// A table of so many bits' arguments.
+#[allow(clippy::unwrap_used)]
+fn table(bits: u32, entry: impl Fn(u64) -> u64) -> Curve {
+    Curve::of(&Numbers::Table((0..1 << bits).map(entry).collect())).unwrap()
+}
+
+fn falling() -> Curve {
+    table(5, |z| 31 - z)
+}
+
+/// Lines on 2^pieces pieces of eight values.
+#[allow(clippy::unwrap_used)]
+fn lines(pieces: u32) -> Curve {
+    let starts = (0..1 << pieces).map(|piece| 124 - 13 * piece).collect();
+    let slopes = vec![-2; 1 << pieces];
+    Curve::of(&Numbers::Lines { drop: 3, fraction: 2, starts, slopes }).unwrap()
+}
+
+/// The protocol `fold` on values of 10 bits, 5 of them told apart on each side of 0.
+#[allow(clippy::unwrap_used)]
+fn fold(
+    name: &'static str,
+    (argument, flags, out_bits): (Argument, [bool; 2], u32),
+    curve: Curve,
+) -> Protocol {
+    let clear = functions::Fold::new(5, argument, flags, 0, curve).unwrap();
+    let plan = Fold::new(COUNT, 10, &clear, out_bits, Radix::Four).unwrap();
+    Protocol::new(
+        name,
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| fold::run(channel, &plan, x, ots),
+        of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
+    )
+}
+
+/// The protocol `clipped` of folds on values of 10 bits, 5 of them told apart on each side of 0.
+#[allow(clippy::unwrap_used)]
+fn clipped_fold() -> Protocol {
+    let argument = Argument::Odd { span: 62 };
+    let clear = functions::Fold::new(5, argument, [false; 2], 0, falling()).unwrap();
+    let plan = Clipped::new(COUNT, 10, &clear, 12, Radix::Four).unwrap();
+    Protocol::new(
+        "odd function by a clip and a table",
+        10,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| plan.run(channel, std::slice::from_ref(x), ots),
         of_values(move |values| values.iter().map(|x| clear.clear(*x)).collect()),
     )
 }

@@ -2,8 +2,8 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's; random OTs |
-//! | Out | shares of `T[x]` mod 2^out_bits |
+//! | In | shares of `x` mod 2^bits, bits <= 8; the table `T` of 2^bits entries, the server's or, where that one chooses, the client's, or two tables; random OTs |
+//! | Out | shares of `T[x]` mod 2^out_bits, of two tables each at its width |
 //! | Reveals | masked choices; of the table nothing but its size |
 //! | Security | semi-honest, given the correlations |
 //! | Cost | bits one way, (2^bits - 1)*out_bits the other per element; 2 rounds |
@@ -14,13 +14,13 @@
 //! s, so that no address depends on a share. Elements are taken in blocks whose turned tables fit
 //! into a cache; they share the two messages.
 
-use ot::{Column, Entry, Job, Table};
+use ot::{Entry, Job, Table};
 use ring::Bits;
 use ring::word::signed;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::arithmetic::mux::{self, Side, Switch};
+use crate::arithmetic::mux::{self, Side, Switch, Switched};
 use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
@@ -34,6 +34,8 @@ pub struct Lookup {
     count: usize,
     bits: u32,
     out_bits: u32,
+    /// Width of the entries of a second table at the same positions.
+    second: Option<u32>,
     chooser: Role,
 }
 
@@ -46,7 +48,17 @@ impl Lookup {
         if !(1..=8).contains(&bits) || !(1..=64).contains(&out_bits) {
             return Err(Error::misuse("a lookup of 1-8 bits for integers of 1-64 bits"));
         }
-        Ok(Self { count, bits, out_bits, chooser: Role::Client })
+        Ok(Self { count, bits, out_bits, second: None, chooser: Role::Client })
+    }
+
+    /// Plans `count` positions of `bits` (1 to 8) in two tables, of entries of such widths.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for other widths.
+    pub(crate) fn pair(count: usize, bits: u32, [first, second]: [u32; 2]) -> Result<Self> {
+        let plan = Self::new(count, bits, first)?;
+        Self::new(count, bits, second)?;
+        Ok(Self { second: Some(second), ..plan })
     }
 
     /// With the positions of `chooser`; the other has the table.
@@ -66,7 +78,9 @@ impl Lookup {
     }
 
     fn switch(&self) -> Switch {
-        let (entry, most) = (Entry::Word(self.out_bits), self.block());
+        let first = self.out_bits;
+        let entry = self.second.map_or(Entry::Word(first), |second| Entry::Pair(first, second));
+        let most = self.block();
         let job = |done| Job { count: most.min(self.count - done), choice_bits: self.bits, entry };
         Switch::to(self.chooser, (0..self.count).step_by(most).map(job).collect())
     }
@@ -82,18 +96,29 @@ impl Lookup {
     }
 
     /// The chooser's positions or the holder's turned tables, block by block.
-    fn side(&self, role: Role, shares: &[u64], table: &[u64]) -> Side {
+    fn side(&self, role: Role, shares: &[u64], tables: &[&[u64]]) -> Side {
         let mut side = Side { choices: Vec::new(), tables: Vec::new() };
         for block in shares.chunks(self.block()) {
             let bits = (0..self.bits).map(|bit| Bits::of_words(block, bit)).collect();
             if role == self.chooser {
                 side.choices.push(bits);
             } else {
-                side.tables.push(turned(table, Zeroizing::new(bits)));
+                let bits = Zeroizing::new(bits);
+                side.tables.push(paired(tables.iter().map(|table| turned(table, bits.clone()))));
             }
         }
         side
     }
+}
+
+/// One table of entries of as many words as there are tables.
+fn paired(mut tables: impl Iterator<Item = Table>) -> Table {
+    let mut all = tables.next().unwrap_or(Table(Vec::new()));
+    for mut more in tables {
+        let pairs = all.0.iter_mut().zip(&mut more.0);
+        pairs.for_each(|(entry, more)| entry.words.append(&mut more.words));
+    }
+    all
 }
 
 /// The table as every element's share sees it, a column for each entry: entry `j + s`
@@ -137,18 +162,51 @@ pub fn run(
     table: &[u64],
     ots: Correlations,
 ) -> Result<Share> {
+    let switched = switched(channel, plan, x, &[table], ots)?;
+    Ok(Share::new(joined(plan, &switched, 0), plan.out_bits))
+}
+
+/// Looks every value up in two tables of a plan for a pair.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn run_pair(
+    channel: &mut Channel,
+    plan: &Lookup,
+    x: &Share,
+    tables: [&[u64]; 2],
+    ots: Correlations,
+) -> Result<[Share; 2]> {
+    let second = plan.second.ok_or_else(|| Error::misuse("a lookup in one table"))?;
+    let switched = switched(channel, plan, x, &tables, ots)?;
+    let share = |table, bits| Share::new(joined(plan, &switched, table), bits);
+    Ok([share(0, plan.out_bits), share(1, second)])
+}
+
+fn switched(
+    channel: &mut Channel,
+    plan: &Lookup,
+    x: &Share,
+    tables: &[&[u64]],
+    ots: Correlations,
+) -> Result<Switched> {
     let role = channel.role();
-    let entries = if role == plan.chooser { table.len() } else { 1 << plan.bits };
-    if (x.len(), x.bits(), table.len()) != (plan.count, plan.bits, entries) {
+    let held = |table: &&[u64]| role == plan.chooser || table.len() == 1 << plan.bits;
+    let fits = (x.len(), x.bits()) == (plan.count, plan.bits) && tables.iter().all(held);
+    if !fits || tables.len() != 1 + usize::from(plan.second.is_some()) {
         return Err(Error::misuse("a share or table that does not fit its lookup"));
     }
-    let side = plan.side(role, x.words(), table);
-    let switched = mux::run(channel, &plan.switch(), plan.chooser, side, ots)?;
-    let blocks = switched.received.iter().chain(&switched.sent).filter_map(Column::first_word);
+    let side = plan.side(role, x.words(), tables);
+    mux::run(channel, &plan.switch(), plan.chooser, side, ots)
+}
+
+/// The words of all blocks, of the first or second table.
+fn joined(plan: &Lookup, switched: &Switched, table: usize) -> Vec<u64> {
+    let columns = switched.received.iter().chain(&switched.sent);
     // With room for all: a vector that grows leaves copies behind.
     let mut words = Vec::with_capacity(plan.count);
-    blocks.for_each(|block| words.extend_from_slice(block));
-    Ok(Share::new(words, plan.out_bits))
+    columns.filter_map(|column| column.words.get(table)).for_each(|w| words.extend_from_slice(w));
+    words
 }
 
 /// A table that both parties know, applied to shares: the holder of the lookup reads it.
@@ -248,6 +306,49 @@ mod tests {
                 check(&plan, &table, &client, &server, &mut rng);
             }
         }
+    }
+
+    #[test]
+    fn pairs_of_tables_take_one_choice() {
+        let (mut rng, bits) = (Random::seeded(33), 5);
+        let [x, y] =
+            [rng.uniform(3000, bits), rng.uniform(3000, bits)].map(|x| Share::new(x, bits));
+        let plan = Lookup::pair(3000, bits, [9, 30]).unwrap();
+        let tables = [rng.uniform(1 << bits, 9), rng.uniform(1 << bits, 30)];
+        let of = |role| tables.each_ref().map(|t| if role == Role::Server { &t[..] } else { &[] });
+        let (c, s) = both(
+            &mut rng,
+            &plan.demand(),
+            |ch, ots| run_pair(ch, &plan, &x, of(Role::Client), ots),
+            |ch, ots| run_pair(ch, &plan, &y, of(Role::Server), ots),
+        );
+        assert_eq!(c.cost, plan.cost());
+        assert_eq!(
+            plan.demand().server_sends,
+            Lookup::new(3000, bits, 1)
+                .unwrap()
+                .demand()
+                .server_sends
+                .iter()
+                .map(|job| Job { entry: Entry::Pair(9, 30), ..*job })
+                .collect::<Vec<_>>()
+        );
+        let (c, s) = (c.value.unwrap(), s.value.unwrap());
+        for ((table, c), s) in tables.iter().zip(&c).zip(&s) {
+            for at in 0..3000 {
+                let position = (x.words()[at] + y.words()[at]) & mask(bits);
+                let got = c.words()[at].wrapping_add(s.words()[at]) & mask(c.bits());
+                assert_eq!(got, table[position as usize]);
+            }
+        }
+        let one = Lookup::new(1, 2, 4).unwrap();
+        let x = Share::new(vec![1], 2);
+        let refused = |ch: &mut Channel| {
+            run_pair(ch, &one, &x, [&[0; 4]; 2], Correlations::default()).is_err()
+        };
+        let (c, s) = wire::testing::run_pair(|ch| refused(ch), |ch| refused(ch));
+        assert!(c.value && s.value);
+        assert!(Lookup::pair(1, 2, [4, 65]).is_err() && Lookup::pair(1, 9, [4, 4]).is_err());
     }
 
     #[test]

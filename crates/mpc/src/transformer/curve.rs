@@ -2,17 +2,19 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | shares of z mod 2^bits, bits from 1 to 14, read as `0 <= z < 2^bits`; correlations |
-//! | Out | shares of the curve's value at z, mod 2^out_bits |
+//! | In | shares of z mod 2^bits, bits from 1 to 14, read as `0 <= z < 2^bits`; where the curve mirrors, xor shares of a bit; correlations |
+//! | Out | shares of the curve's value at z, or of `span` minus it where the bit is set, mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | up to 8 bits: a table of narrow entries (`digits.rs`); beyond: a truncation, two tables of 64, a narrow product, a truncation |
+//! | Cost | whole: a table of narrow entries (`digits.rs`); lines: a truncation, a table with a start and a slope for each piece, a narrow product by the carry that the truncation found, a truncation; a choice among shares where it mirrors |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), splines and tables of truncated arguments |
 //!
 //! Values are those of [`graph::functions::curve`].
 
-use graph::functions::curve::{self, PIECES};
+use graph::functions::curve;
+use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
+use zeroize::Zeroizing;
 
 use super::digits::{self, Digits};
 use crate::arithmetic::extend::Sign;
@@ -20,6 +22,7 @@ use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
+use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::lookup::{self, Lookup};
 use crate::protocol::Protocol;
 use crate::share::Share;
@@ -37,15 +40,29 @@ pub(super) enum Curve {
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
     lines: curve::Lines,
-    upper: Truncate,
-    start: Lookup,
-    slope: Lookup,
+    /// Width of the points.
+    wide: u32,
+    pieces: Truncate,
+    /// Starts, and what slopes are above the least, by one choice.
+    ends: Lookup,
     product: Multiply,
+    mirror: Option<Mirror>,
     rounding: Truncate,
 }
 
+/// A choice between a point and what is left of the span by it.
+#[derive(Clone, Debug)]
+struct Mirror {
+    /// The span and one, with the bits after the point of lines, whose halves round both.
+    span: i64,
+    choice: Inside,
+    /// Who spoke last before.
+    first: Role,
+}
+
 impl Curve {
-    /// `count` values of `curve`.
+    /// `count` values of `curve`, or with a `span` of what the curve leaves of it where a bit is
+    /// set.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] for widths that its parts have not.
@@ -54,27 +71,18 @@ impl Curve {
         curve: &curve::Curve,
         out_bits: u32,
         radix: Radix,
+        span: Option<i64>,
     ) -> Result<Self> {
-        let lines = match curve {
+        match curve {
             curve::Curve::Whole(entries) => {
-                return Ok(Self::Whole(Digits::new(count, entries.clone(), out_bits)?));
+                let table = Digits::new(count, entries.clone(), out_bits)?;
+                Ok(Self::Whole(span.into_iter().fold(table, Digits::mirrored)))
             }
-            curve::Curve::Lines(lines) => lines.clone(),
-        };
-        let (drop, wide) = (lines.drop, lines.width);
-        let factors = [
-            Factor { bits: lines.slope_bits, sign: Sign::Unknown },
-            Factor { bits: drop, sign: Sign::Unsigned },
-        ];
-        let (fraction, sign) = (lines.fraction, Sign::Unsigned);
-        Ok(Self::Lines(Box::new(Lines {
-            upper: Truncate::new(count, curve.bits(), drop, PIECES, radix)?,
-            start: Lookup::new(count, PIECES, wide)?,
-            slope: Lookup::new(count, PIECES, lines.slope_bits)?,
-            product: Multiply::new(count, factors, wide, radix)?,
-            rounding: Truncate::widening(count, wide, fraction, out_bits, sign, radix)?,
-            lines,
-        })))
+            curve::Curve::Lines(lines) => {
+                let lines = Lines::new(count, lines, out_bits, radix, span)?;
+                Ok(Self::Lines(Box::new(lines)))
+            }
+        }
     }
 
     /// Correlations consumed.
@@ -82,8 +90,9 @@ impl Curve {
         match self {
             Self::Whole(table) => table.demand(),
             Self::Lines(lines) => {
-                let tables = lines.start.demand() + lines.slope.demand();
-                lines.upper.demand() + tables + lines.product.demand() + lines.rounding.demand()
+                let mirror = lines.mirror.as_ref().map(|mirror| mirror.choice.demand());
+                let points = lines.points() + mirror.unwrap_or_default();
+                points + lines.rounding.demand()
             }
         }
     }
@@ -93,10 +102,57 @@ impl Curve {
         match self {
             Self::Whole(table) => table.cost(),
             Self::Lines(lines) => {
-                let upper = lines.upper.cost().then(lines.start.cost()).then(lines.slope.cost());
-                upper.then(lines.product.cost()).then(lines.rounding.cost())
+                let ends = lines.pieces.cost().then(lines.ends.cost());
+                let mirror = lines.mirror.as_ref();
+                let mirror = mirror.map_or(Cost::NONE, |mirror| mirror.choice.cost(mirror.first));
+                ends.then(lines.product.cost()).then(mirror).then(lines.rounding.cost())
             }
         }
+    }
+}
+
+impl Lines {
+    fn new(
+        count: usize,
+        lines: &curve::Lines,
+        out_bits: u32,
+        radix: Radix,
+        span: Option<i64>,
+    ) -> Result<Self> {
+        let (pieces, drop, fraction) = (lines.pieces, lines.drop, lines.fraction);
+        let span = span.map(|span| (span + 1) << fraction);
+        let wide = span.map_or(lines.width, |span| lines.width.max(span.max(1).ilog2() + 1));
+        // A bit to spare, where the result is extended, saves the extension's comparison.
+        let extends = out_bits > wide - fraction;
+        let wide = wide + u32::from(extends);
+        let sign = if extends { Sign::NonNegative } else { Sign::Unsigned };
+        let factors = [
+            Factor { bits: lines.slope_bits, sign: Sign::NonNegative },
+            Factor { bits: drop, sign: Sign::Unsigned },
+        ];
+        let carried = wide.saturating_sub(drop).max(1);
+        let product = Multiply::told(count, factors, wide, radix)?;
+        let choice = Inside { count, bits: wide, cap: None, out_bits: wide, asks: Role::Client };
+        let first = product.cost().last.unwrap_or(Role::Client);
+        Ok(Self {
+            wide,
+            pieces: Truncate::splitting(count, [pieces + drop, drop, carried], radix)?,
+            ends: Lookup::pair(count, pieces, [wide, lines.slope_bits])?,
+            product,
+            mirror: span.map(|span| Mirror { span, choice, first }),
+            rounding: Truncate::widening(count, wide, fraction, out_bits, sign, radix)?,
+            lines: lines.clone(),
+        })
+    }
+
+    /// Slopes as they are looked up.
+    fn slopes(&self) -> Vec<u64> {
+        self.lines.slopes.iter().map(|slope| (slope - self.lines.least) as u64).collect()
+    }
+
+    /// Correlations of the points.
+    fn points(&self) -> Demand {
+        self.pieces.demand() + self.ends.demand() + self.product.demand()
     }
 }
 
@@ -108,7 +164,7 @@ fn held(role: Role, entries: &[u64]) -> &[u64] {
     }
 }
 
-/// Runs the protocol.
+/// Runs the protocol; `mirrors` are the bits of a curve that mirrors.
 ///
 /// # Errors
 /// [`wire::Error::Misuse`] when the share or the correlations do not fit the plan,
@@ -116,23 +172,34 @@ fn held(role: Role, entries: &[u64]) -> &[u64] {
 pub(super) fn run(
     channel: &mut Channel,
     plan: &Curve,
-    z: &Share,
+    (z, mirrors): (&Share, Option<&Bits>),
     mut ots: Correlations,
 ) -> Result<Share> {
     let role = channel.role();
     let lines = match plan {
-        Curve::Whole(table) => return digits::run(channel, table, z, ots),
+        Curve::Whole(table) => return digits::run(channel, table, (z, mirrors), ots),
         Curve::Lines(lines) => lines,
     };
-    let now = ots.split(role, &lines.upper.demand())?;
-    let piece = truncate::run(channel, &lines.upper, z, now)?;
-    let now = ots.split(role, &lines.start.demand())?;
-    let start = lookup::run(channel, &lines.start, &piece, held(role, &lines.lines.starts), now)?;
-    let slopes: Vec<u64> = lines.lines.slopes.iter().map(|slope| *slope as u64).collect();
-    let now = ots.split(role, &lines.slope.demand())?;
-    let slope = lookup::run(channel, &lines.slope, &piece, held(role, &slopes), now)?;
+    let now = ots.split(role, &lines.pieces.demand())?;
+    let mut parts = truncate::run_split(channel, &lines.pieces, z, now)?;
+    let carry = Zeroizing::new(std::mem::take(&mut parts.carry));
+    let now = ots.split(role, &lines.ends.demand())?;
+    let slopes: Vec<u64> = lines.slopes();
+    let ends = [lines.lines.starts.as_slice(), slopes.as_slice()].map(|table| held(role, table));
+    let [start, slope] = lookup::run_pair(channel, &lines.ends, &parts.upper, ends, now)?;
     let now = ots.split(role, &lines.product.demand())?;
     let low = z.narrow(lines.lines.drop)?;
-    let rise = multiply::run(channel, &lines.product, &slope, &low, now)?;
-    truncate::run(channel, &lines.rounding, &start.add_scaled(&rise, 1), ots)
+    let told = (&low, Some(&*carry));
+    let rise = multiply::run_told(channel, &lines.product, &slope, told, now)?;
+    let least = parts.lower.narrow(lines.wide)?;
+    let mut point = start.add_scaled(&rise, 1).add_scaled(&least, lines.lines.least);
+    if let (Some(mirror), Some(bit)) = (&lines.mirror, mirrors) {
+        let zero = Share::new(vec![0; point.len()], lines.wide);
+        let other = zero.add_scaled(&point, -2).plus(role, mirror.span);
+        let now = ots.split(role, &mirror.choice.demand())?;
+        let (choice, first) = (&mirror.choice, mirror.first);
+        let change = choice.run(channel, first, other.words(), [bit, bit], now)?;
+        point = point.add_scaled(&change, 1);
+    }
+    truncate::run(channel, &lines.rounding, &point, ots)
 }

@@ -11,10 +11,13 @@
 //!
 //! Against `lookup.rs` the entries are shared by exclusive or and held as bit planes, 64
 //! elements to a word, and become integers afterwards. The server turns the table by its
-//! share, a conditional move for each bit of it.
+//! share, a conditional move for each bit of it. Where a shared bit is set, `span - entry` can take
+//! the place of an entry: all bits of the entry are flipped by it, which takes no message, and
+//! what is left is a multiple of the bit itself.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
+use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
@@ -30,6 +33,8 @@ pub(super) struct Digits {
     width: u32,
     out_bits: u32,
     entries: Vec<u64>,
+    /// What is added, besides the flipped bits of the entry, where the bit is set that mirrors.
+    mirrored: Option<u64>,
 }
 
 impl Digits {
@@ -45,7 +50,13 @@ impl Digits {
         if !fits || !entries.len().is_power_of_two() {
             return Err(Error::misuse("a table of other than 2 to 256 entries of 1 to 16 bits"));
         }
-        Ok(Self { count, bits, width, out_bits, entries })
+        Ok(Self { count, bits, width, out_bits, entries, mirrored: None })
+    }
+
+    /// With `span - entry` in place of the entry where a bit is set that [`run`] is given.
+    pub(super) fn mirrored(self, span: i64) -> Self {
+        let rest = (span as u64).wrapping_sub(mask(self.width));
+        Self { mirrored: Some(rest & mask(self.out_bits)), ..self }
     }
 
     fn lookup(&self) -> Switch {
@@ -53,9 +64,20 @@ impl Digits {
         Switch::to(Role::Client, vec![Job { count, choice_bits: self.bits, entry }])
     }
 
+    /// What each bit is worth: those of the entry, then the one that mirrors.
+    fn weights(&self) -> impl Iterator<Item = u64> {
+        (0..self.width).map(|bit| 1 << bit).chain(self.mirrored)
+    }
+
+    /// The bits of the product of both parties' halves of a bit that count: none of a bit that is
+    /// worth nothing, or of the highest one.
+    fn counted(&self, weight: u64) -> u32 {
+        (self.out_bits - 1).saturating_sub(weight.trailing_zeros())
+    }
+
     /// Products of both parties' halves of each bit, as far as they count.
     fn products(&self) -> Switch {
-        let widths = (0..self.width).map(|bit| self.out_bits - bit - 1).filter(|bits| *bits > 0);
+        let widths = self.weights().map(|weight| self.counted(weight)).filter(|bits| *bits > 0);
         let job = |bits| Job { count: self.count, choice_bits: 1, entry: Entry::Word(bits) };
         Switch::to(Role::Client, widths.map(job).collect())
     }
@@ -97,7 +119,8 @@ impl Digits {
 
     /// Each half of the bits, for the products.
     fn halves(&self, role: Role, planes: &[Bits]) -> Side {
-        let halves = planes.iter().take(self.products().to_client.len());
+        let counted = planes.iter().zip(self.weights());
+        let halves = counted.filter(|(_, weight)| self.counted(*weight) > 0).map(|(half, _)| half);
         let table = |half: &Bits| Table::words(vec![vec![0; self.count], half.to_words()]);
         match role {
             Role::Client => {
@@ -108,7 +131,7 @@ impl Digits {
     }
 }
 
-/// Looks every value up.
+/// Looks every value up; a plan that mirrors takes a shared bit for each.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the share or the correlations do not fit the plan,
@@ -116,10 +139,13 @@ impl Digits {
 pub(super) fn run(
     channel: &mut Channel,
     plan: &Digits,
-    z: &Share,
+    (z, mirrors): (&Share, Option<&Bits>),
     mut ots: Correlations,
 ) -> Result<Share> {
     z.check(plan.count, plan.bits, "table")?;
+    if mirrors.is_some() != plan.mirrored.is_some() {
+        return Err(Error::misuse("a table that mirrors takes a bit, and no other does"));
+    }
     let role = channel.role();
     let planes = (0..plan.bits).map(|bit| Bits::of_words(z.words(), bit)).collect::<Vec<_>>();
     let side = match role {
@@ -133,17 +159,23 @@ pub(super) fn run(
     let found = mux::run(channel, &plan.lookup(), Role::Client, side, now)?;
     let found = found.received.first().or(found.sent.first());
     let planes = found.map_or(&[][..], |column| column.planes.as_slice());
-    let side = plan.halves(role, planes);
+    let mut planes = Zeroizing::new(planes.to_vec());
+    if let Some(mirrors) = mirrors {
+        planes.iter_mut().for_each(|plane| plane.xor(mirrors));
+        planes.push(mirrors.clone());
+    }
+    let side = plan.halves(role, &planes);
     let products = mux::run(channel, &plan.products(), Role::Client, side, ots)?;
     let mut words = vec![0u64; plan.count];
-    for (bit, plane) in planes.iter().enumerate() {
+    for (weight, plane) in plan.weights().zip(planes.iter()) {
         let sums = words.iter_mut().zip(plane.iter());
-        sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half << bit));
+        sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half.wrapping_mul(weight)));
     }
-    for (bit, column) in products.received.iter().chain(&products.sent).enumerate() {
+    let counted = plan.weights().filter(|weight| plan.counted(*weight) > 0);
+    for (weight, column) in counted.zip(products.received.iter().chain(&products.sent)) {
         let products = column.first_word().into_iter().flatten();
-        let sums = words.iter_mut().zip(products);
-        sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product << (bit + 1)));
+        let (sums, twice) = (words.iter_mut().zip(products), weight.wrapping_mul(2));
+        sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product.wrapping_mul(twice)));
     }
     Ok(Share::new(words, plan.out_bits))
 }
@@ -154,7 +186,6 @@ mod tests {
     use super::*;
     use crate::testing::shares_of;
     use ring::Random;
-    use ring::word::mask;
 
     #[test]
     fn every_pair_of_shares_and_every_width() {
@@ -166,8 +197,9 @@ mod tests {
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Digits::new(client.len(), entries, out_bits).unwrap();
             let price = (plan.demand(), plan.cost());
-            let [c, s] =
-                shares_of(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
+            let [c, s] = shares_of(&mut rng, price, [&client, &server], |ch, x, ots| {
+                run(ch, &plan, (x, None), ots)
+            });
             for at in 0..client.len() {
                 let z = (client.words()[at] + server.words()[at]) & mask(bits);
                 let got = c.words()[at].wrapping_add(s.words()[at]) & mask(out_bits);

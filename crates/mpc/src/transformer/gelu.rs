@@ -79,12 +79,12 @@ impl Gelu {
             bits,
             widening,
             comparison: match clips {
-                true => Comparison::with_halves(exact, wide - 1, radix),
+                true => Comparison::with_halves(exact, wide - 1, radix, false),
                 false => Comparison::carry(wide - 1, radix),
             },
             positive: choice(wide, inner),
             bent: clips.then(|| choice(function.magnitude, function.magnitude)),
-            bump: Curve::new(count, &function.bump, inner, radix)?,
+            bump: Curve::new(count, &function.bump, inner, radix, None)?,
             extension: extension.transpose()?,
             function: function.clone(),
         })
@@ -152,7 +152,7 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut ots: Correlations)
         absolute = plan.chosen(channel, choice, &absolute, bent, &mut ots)?;
     }
     let now = ots.split(role, &plan.bump.demand())?;
-    let bump = curve::run(channel, &plan.bump, &absolute, now)?;
+    let bump = curve::run(channel, &plan.bump, (&absolute, None), now)?;
     let result = positive.add_scaled(&bump, -1);
     let Some(extension) = &plan.extension else { return Ok(result) };
     let depth = plan.function.depth;

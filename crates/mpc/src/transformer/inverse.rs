@@ -119,7 +119,7 @@ impl Ots {
             steps: Steps::new(count, bits, function.thresholds.clone(), wide, radix)?,
             normalising: Multiply::new(count, [known(bits), known(wide)], bits, radix)?,
             leading: Truncate::new(count, bits, drop, leading, radix)?,
-            curve: Curve::new(count, &function.curve, out_bits, radix)?,
+            curve: Curve::new(count, &function.curve, out_bits, radix, None)?,
             scaling: Multiply::new(count, [known(out_bits), known(narrow)], scaled, radix)?,
             rounding: Truncate::new(count, scaled, back, out_bits, radix)?,
             function: function.clone(),
@@ -162,7 +162,7 @@ fn by_ots(channel: &mut Channel, plan: &Ots, y: &Share, mut ots: Correlations) -
     let now = ots.split(role, &plan.leading.demand())?;
     let leading = truncate::run(channel, &plan.leading, &normal, now)?;
     let now = ots.split(role, &plan.curve.demand())?;
-    let value = curve::run(channel, &plan.curve, &leading, now)?;
+    let value = curve::run(channel, &plan.curve, (&leading, None), now)?;
     let now = ots.split(role, &plan.scaling.demand())?;
     let back = back.narrow(function.back + 2)?;
     let scaled = multiply::run(channel, &plan.scaling, &value, &back, now)?;

@@ -6,6 +6,7 @@ mod circuits;
 mod curve;
 mod digits;
 mod exponent;
+pub mod fold;
 pub mod gelu;
 pub mod inverse;
 pub mod layernorm;

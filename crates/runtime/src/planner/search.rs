@@ -33,6 +33,8 @@ const WHOLE: usize = 3;
 
 /// Inputs of a session of a model that keeps states between them: a few seconds of sound in chunks.
 const STREAM: f64 = 100.0;
+/// Runs of such a session that are priced: sources make correlations for several at a time.
+const PRICED: usize = 9;
 
 /// What a way takes at a price, without its rounds.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +117,7 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     }
     let marginal = search.marginal(&plan.demand(), plan.settings());
     let alternatives = search.alternatives(&plan, marginal);
-    let seconds = search.session(&plan);
+    let seconds = search.session(&plan, 1);
     Ok(Found { plan, seconds, alternatives, sources })
 }
 
@@ -171,15 +173,20 @@ pub(super) struct Search<'a> {
 type Trail = (f64, Vec<usize>);
 
 impl Search<'_> {
-    /// The predicted seconds of a session with one run.
-    fn session(&self, plan: &Plan) -> f64 {
-        let parts = counted(plan.parts(self.settings.batch()));
+    /// The predicted seconds of a session with so many runs.
+    fn session(&self, plan: &Plan, runs: usize) -> f64 {
+        let parts = counted(plan.parts(self.settings.batch().saturating_mul(runs)));
         parts.map(|part| self.conditions.seconds(part.spent)).sum()
     }
 
-    /// Those, of keys for unfolding the part that falls to one of the session's inputs.
+    /// The predicted seconds of a session by its runs.
     fn seconds(&self, plan: &Plan) -> f64 {
-        self.session(plan) - self.keys(asked(plan)) * (self.inputs - 1.0)
+        let first = self.session(plan, 1);
+        if self.inputs == 1.0 {
+            return first;
+        }
+        let next = (self.session(plan, PRICED) - first) / (PRICED - 1) as f64;
+        next + (first - next) / self.inputs
     }
 
     /// The predicted seconds of the steps of the default plan, without its correlations.
@@ -217,14 +224,23 @@ impl Search<'_> {
         if count == 0.0 {
             return Marginal::default();
         }
-        let spent = Schedules::new(settings.sourcing()).prepare(&Demand {
+        let one = Demand {
             circuits: Vec::new(),
             client_sends: [demand.client_sends.clone(), demand.circuit_jobs()].concat(),
             server_sends: demand.server_sends.clone(),
-        });
+        };
         let pads = mpc::work::pads(&Demand { circuits: Vec::new(), ..demand.clone() });
-        let all = self.conditions.seconds(spent) - self.conditions.rates.seconds(&pads);
-        Marginal { seconds: all.max(0.0) / count, bytes: spent.cost.bytes() as f64 / count }
+        let pads = self.conditions.rates.seconds(&pads);
+        let runs = if self.inputs == 1.0 { 1 } else { PRICED };
+        let mut schedules = Schedules::new(settings.sourcing());
+        let (mut seconds, mut bytes) = (0.0, 0);
+        for _ in 0..runs {
+            let spent = schedules.prepare(&one);
+            seconds += self.conditions.seconds(spent) - pads;
+            bytes += spent.cost.bytes();
+        }
+        let all = count * runs as f64;
+        Marginal { seconds: seconds.max(0.0) / all, bytes: bytes as f64 / all }
     }
 
     /// A way without what its rounds take.

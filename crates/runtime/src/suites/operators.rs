@@ -16,7 +16,7 @@ use wire::{Error, Result};
 
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
-use super::transformer::{self, RowsBy, gelu, relu_softmax, smu};
+use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
 use crate::plan::batch::repeated;
@@ -32,6 +32,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
     ("concat", concat),
     ("embedding", layer),
     ("extend", extend),
+    ("fold", fold),
     ("gelu", gelu),
     ("layer-norm", |cx| transformer::layer_norm(cx, RowsBy::Ot)),
     ("linear", layer),

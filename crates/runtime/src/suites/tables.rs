@@ -6,18 +6,23 @@ use ring::word::mask;
 use wire::{Error, Result, Role};
 
 use super::node_context::NodeContext;
+use super::transformer;
 use crate::step::Action;
 use crate::step::sliced::Sliced;
 
 /// Most bits of a table's positions.
 const MOST_BITS: u32 = 8;
 
-/// A node by one table, chosen from by the server: the client speaks last and goes on.
+/// A node by one table, chosen from by the server: the client speaks last and goes on. Smooth
+/// functions are clipped first.
 ///
 /// # Errors
 /// [`Error::Misuse`] for a node that is no function of each value, or of too many bits.
 pub(super) fn action(cx: &NodeContext<'_>) -> Result<Action> {
     let (op, bits, out_bits) = (&cx.node.op, cx.bits(), cx.out_bits());
+    if op.is::<ops::Fold>() {
+        return transformer::clipped_fold(cx);
+    }
     if bits > MOST_BITS {
         return Err(Error::misuse("a table of more than 8 bits"));
     }

@@ -3,6 +3,9 @@
 use graph::ops;
 use mpc::comet::smu::Smu;
 use mpc::comet::softmax::ReluSoftmax;
+use mpc::compare::Radix;
+use mpc::transformer::fold::Fold;
+use mpc::transformer::fold::clipped::Clipped;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
 use mpc::transformer::softmax::Softmax;
@@ -69,6 +72,26 @@ pub(super) fn relu_softmax(cx: &NodeContext<'_>) -> Result<Action> {
         ReluSoftmax::new(rows, &softmax, masked, radix)
     })?;
     Ok(Action::from(Composed { narrow: Some([smooth.bits + 1, 1]), ..Composed::from(sliced) }))
+}
+
+/// A smooth function of a folded argument.
+pub(super) fn fold(cx: &NodeContext<'_>) -> Result<Action> {
+    let fold = cx.graph.fold(cx.node).map_err(Error::misuse)?;
+    let bits = cx.bits();
+    let radix = cx.radix(cx.count(), bits.saturating_sub(1));
+    let sliced =
+        Sliced::new(cx.count(), |count| Fold::new(count, bits, &fold, cx.out_bits(), radix))?;
+    Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
+}
+
+/// A smooth function of a folded argument of few bits, by a clip and a table.
+pub(super) fn clipped_fold(cx: &NodeContext<'_>) -> Result<Action> {
+    let fold = cx.graph.fold(cx.node).map_err(Error::misuse)?;
+    let (bits, positions) = (cx.bits(), fold.magnitude + 1);
+    let radix = Radix::of_relu(cx.count(), bits, Some(positions), positions);
+    let sliced =
+        Sliced::new(cx.count(), |count| Clipped::new(count, bits, &fold, cx.out_bits(), radix))?;
+    Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
 
 /// GELU.

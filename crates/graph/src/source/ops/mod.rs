@@ -14,6 +14,7 @@ mod combinations;
 mod concat;
 mod conv;
 mod embedding;
+mod folded;
 mod gelu;
 mod gemm;
 mod identity;

@@ -1,8 +1,10 @@
-//! Functions of one number, by tables.
+//! Functions of one number, by tables, or folded where that costs less.
 
 use super::checks::one;
+use super::folded::{Form, Smooth};
 use crate::error::{Check, Result};
-use crate::ops::{Lookup, Relu};
+use crate::functions;
+use crate::ops::{Fold, Lookup, Relu};
 use crate::source::floats::Floats;
 use crate::source::function::Function;
 use crate::source::lowering::{IntegerNode, Lowering};
@@ -13,12 +15,16 @@ use serde::{Deserialize, Serialize};
 
 /// Most bits of a table's argument.
 const TABLE_BITS: u32 = 8;
+/// Most bits of an argument's magnitude.
+const CURVE_BITS: u32 = 12;
+/// Values from which on lines cost less than a table of more than 8 bits.
+const LINES_FROM: usize = 2000;
 /// How many times finer a second table is where a function is steep, in bits.
 const FINE_BITS: u32 = 5;
 /// The part of the largest divisor below which its inverse is taken for that of this part.
 const NEXT_TO_ZERO: f64 = 1.0 / 8192.0;
 
-/// A smooth function, by a table.
+/// A smooth function: of a folded argument ([`Fold`]), or by a table of all arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -43,12 +49,21 @@ impl SourceOperator for Table {
         fits.then(|| input.to_vec()).ok_or("has a parameter that is not finite".into())
     }
 
+    fn ratio(&self) -> Option<f64> {
+        matches!(self.smooth().form(), Some(Form::Bump(_))).then_some(1.0)
+    }
+
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
         let (low, high) = self.arguments(values)?;
         let (from, to) = values.output_range()?;
         let levels = levels(values.activation_bits());
         let side = if from < 0.0 { levels / 2.0 } else { levels };
-        let mut inputs = f64::from((1u32 << bits(values)) - 1);
+        if let Some(Form::Bump(_)) = self.smooth().form() {
+            let scale = positive(to.max(-from)) / side;
+            let reach = self.smooth().reach((low, high), scale);
+            return Ok(vec![(Place::Output, scale.max(reach / finest()))]);
+        }
+        let mut inputs = f64::from((1u32 << self.argument_bits(values)) - 1);
         if self.is_steep_on((low, high)) {
             inputs *= f64::from(FINE_BITS).exp2();
         }
@@ -74,6 +89,10 @@ impl SourceOperator for Table {
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {
+        if let Some(fold) = self.folded(step)? {
+            let (to, signed) = (step.scale()?, fold.ends()[0] < 0);
+            return step.write(Box::new(Fold::of(&fold)), to, signed);
+        }
         let bits = bits(&*step.values());
         let range = self.arguments(&*step.values())?;
         if self.function == Function::Reciprocal && range.0 < 0.0 && range.1 > 0.0 {
@@ -109,6 +128,38 @@ impl SourceOperator for Table {
 }
 
 impl Table {
+    fn smooth(&self) -> Smooth {
+        Smooth { function: self.function, alpha: self.alpha, beta: self.beta }
+    }
+
+    /// Bits that the argument is asked to have: more than a table takes for so many values, of an
+    /// odd function or one without a form, that lines cost less.
+    fn argument_bits(&self, values: &dyn Values) -> u32 {
+        let many = values.shape(0).iter().product::<usize>() >= LINES_FROM;
+        match many && matches!(self.smooth().form(), Some(Form::Odd | Form::Whole)) {
+            true => values.activation_bits().min(CURVE_BITS),
+            false => bits(values),
+        }
+    }
+
+    /// The function of a folded argument, if there is one for this input's scale and it costs less
+    /// than a table of all arguments.
+    fn folded(&self, step: &dyn Lowering) -> Result<Option<functions::Fold>> {
+        let (smooth, values) = (self.smooth(), step.values());
+        let scales = [step.input(0)?.format.scale, step.scale()?];
+        let range = self.arguments(&*values)?;
+        let reach = match smooth.form() {
+            None => return Ok(None),
+            Some(Form::Bump(_)) => smooth.reach(range, scales[1]),
+            Some(Form::Odd | Form::Whole) => range.1.max(-range.0),
+        };
+        let Some(magnitude) = Smooth::magnitude(reach, scales[0]) else { return Ok(None) };
+        let count = values.shape(0).iter().product();
+        let output = Smooth::width(values.output_range()?, scales[1]);
+        let fold = smooth.folded((magnitude, range.1), scales, count);
+        Ok(fold.filter(|fold| Smooth::is_worth(fold, [bits(&*values), output], count)))
+    }
+
     /// The range of arguments that are told apart: where the function is flat they need not be.
     fn arguments(&self, values: &dyn Values) -> Result<(f64, f64)> {
         let (low, high) = around_zero(values.range(0)?);
@@ -150,6 +201,11 @@ impl Table {
             step.before("coarse", IntegerNode::new(Lookup { low: 0, values }, &[0], to, sign))?;
         step.sum([coarse, fine], [1.0, 1.0], to)
     }
+}
+
+/// The largest argument of a curve.
+fn finest() -> f64 {
+    levels(CURVE_BITS)
 }
 
 /// Bits of the table's argument.

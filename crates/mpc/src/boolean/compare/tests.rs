@@ -29,6 +29,10 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
                 let half = u64::from(middle == 0) & (sum >> (plan.low - 1));
                 assert_eq!(ours.upper_half.get(i) ^ theirs.upper_half.get(i), half, "{x} + {y}");
             }
+            if plan.interior.is_some() {
+                let inside = u64::from(middle == 0 && sum & mask(plan.low) > 0);
+                assert_eq!(ours.interior.get(i) ^ theirs.interior.get(i), inside, "{x} + {y}");
+            }
         }
     }
 }
@@ -50,7 +54,10 @@ fn all_small_pairs_compare() {
                 check(&plan.clone().asked_by(Role::Server), &x, &y, &mut rng);
                 check(&plan.gates_from(Some(Role::Server)), &x, &y, &mut rng);
                 if low > 1 {
-                    check(&Comparison::with_halves(low, bits, radix), &x, &y, &mut rng);
+                    check(&Comparison::with_halves(low, bits, radix, false), &x, &y, &mut rng);
+                    let plan = Comparison::with_halves(low, bits, radix, true);
+                    check(&plan, &x, &y, &mut rng);
+                    check(&plan.asked_by(Role::Server), &x, &y, &mut rng);
                 }
             }
         }
@@ -67,7 +74,7 @@ fn wide_digits_compare() {
         x.extend(x.clone());
         check(&Comparison::carry(bits, radix), &x, &y, &mut rng);
         check(&Comparison::with_middle(3, bits, radix), &x, &y, &mut rng);
-        check(&Comparison::with_halves(3, bits, radix), &x, &y, &mut rng);
+        check(&Comparison::with_halves(3, bits, radix, false), &x, &y, &mut rng);
     }
     assert!(Radix::of_bits(0).is_err() && Radix::of_bits(9).is_err());
 }
@@ -82,6 +89,7 @@ fn wide_pairs_compare() {
         x.extend(x.clone());
         check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
         check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
-        check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen), &x, &y, &mut rng);
+        check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen, false), &x, &y, &mut rng);
+        check(&Comparison::with_halves(low.max(2), bits, Radix::Eight, true), &x, &y, &mut rng);
     }
 }

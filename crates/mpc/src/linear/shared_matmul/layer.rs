@@ -4,6 +4,7 @@ use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
+use super::product::MADE;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
 use crate::linear::transport::rlwe::{Rescaling, Sent};
@@ -14,6 +15,9 @@ use pricing::{Unit, Work};
 pub(super) const INPUTS: u8 = tags::SHARED_INPUTS;
 /// The tag of responses from the server: c1 and the useful part of c0 of each.
 pub(super) const RESPONSES: u8 = tags::SHARED_RESPONSES;
+
+/// What a multiplier takes that is made where it is used, of what one takes that is kept.
+const MAKING: f64 = 0.15;
 
 /// The public plan of a product of shared matrices.
 #[derive(Clone, Debug)]
@@ -111,7 +115,8 @@ impl Layer {
             let Sizes { rows, inner, columns } = term.grid();
             let batch = self.shape.batch as f64;
             products += halves * batch * (rows * inner * columns) as f64;
-            factors += batch * (inner * columns) as f64;
+            let made = if rows <= MADE { rows as f64 * MAKING } else { 1.0 };
+            factors += made * batch * (inner * columns) as f64;
             factors += (1 + self.levels) as f64 * self.blocks(term) as f64;
         }
         Work::of(Unit::Encrypted, inputs as f64 * degree)

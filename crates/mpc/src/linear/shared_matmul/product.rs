@@ -21,9 +21,21 @@ pub(super) struct Part<'a> {
     left: Vec<Operand>,
     /// The client's share of the right factor, if it sends that.
     right: Vec<Operand>,
-    own_left: Vec<Weights>,
-    own_right: Vec<Weights>,
+    own_left: Multipliers,
+    own_right: Multipliers,
 }
+
+/// The server's own blocks, as centred multipliers.
+enum Multipliers {
+    /// Transformed once.
+    Kept(Vec<Weights>),
+    /// Transformed wherever they are used.
+    Made(Vec<Zeroizing<Vec<i64>>>),
+}
+
+/// Most uses of a multiplier that is made for each of them: to keep many of them takes memory that
+/// is new, whose pages take longer than the transforms.
+pub(super) const MADE: usize = 2;
 
 /// Responses, as they are sent.
 type Answers = Vec<Vec<Vec<u64>>>;
@@ -41,11 +53,14 @@ impl<'a> Part<'a> {
         let (bits, degree) = (layer.precision.plain_bits, layer.params.degree());
         let term = layer.terms.first().ok_or_else(unfit)?;
         let (left, right) = (term.left(a, bits, degree), term.right(b, bits, term.filled()));
-        let own_right = weights(layer, &right, threads)?;
-        let (known, own_left, count) = match layer.left {
-            Left::Shared => (true, weights(layer, &left, threads)?, right.len()),
-            Left::Client => (false, Vec::new(), 0),
+        let grid = term.grid();
+        let own_right = Multipliers::new(layer, &right, grid.rows, threads)?;
+        let (known, count) = match layer.left {
+            Left::Shared => (true, right.len()),
+            Left::Client => (false, 0),
         };
+        let own_left = if known { left.as_slice() } else { &[] };
+        let own_left = Multipliers::new(layer, own_left, grid.columns, threads)?;
         let own = left.into_iter().map(|own| known.then_some(own)).collect();
         let left = arrivals.operands(channel, own, threads)?;
         let right = arrivals.operands(channel, vec![None; count], threads)?;
@@ -62,11 +77,12 @@ impl<'a> Part<'a> {
         let bits = layer.precision.plain_bits;
         let parts = layer.terms.iter().zip(folded).map(|(term, folded)| {
             let (_, right) = term.factors(a, b);
-            let own_right =
-                weights(layer, &term.right(right, bits, term.filled()), worker.threads)?;
             let grid = term.grid();
+            let right = term.right(right, bits, term.filled());
+            let own_right = Multipliers::new(layer, &right, grid.rows, worker.threads)?;
             let left = folded.take(grid.rows * grid.inner, layer.levels, worker)?;
-            Ok(Self { term, left, right: Vec::new(), own_left: Vec::new(), own_right })
+            let own_left = Multipliers::Kept(Vec::new());
+            Ok(Self { term, left, right: Vec::new(), own_left, own_right })
         });
         parts.collect()
     }
@@ -75,9 +91,16 @@ impl<'a> Part<'a> {
     fn sum(&self, layer: &Layer, row: usize, column: usize) -> Result<Ciphertext> {
         let grid = self.term.grid();
         let mut sum = Accumulator::new(layer.params).map_err(misuse)?;
-        let mut add = |one: &[Operand], at: usize, other: &[Weights], by: usize| {
-            let (operand, weights) = one.get(at).zip(other.get(by)).ok_or_else(unfit)?;
-            sum.accumulate(operand, weights).map_err(misuse)
+        let mut add = |one: &[Operand], at: usize, other: &Multipliers, by: usize| {
+            let operand = one.get(at).ok_or_else(unfit)?;
+            match other {
+                Multipliers::Kept(all) => sum.accumulate(operand, all.get(by).ok_or_else(unfit)?),
+                Multipliers::Made(all) => {
+                    Weights::short(layer.params, all.get(by).ok_or_else(unfit)?)
+                        .and_then(|weights| sum.accumulate(operand, &weights))
+                }
+            }
+            .map_err(misuse)
         };
         for l in 0..grid.inner {
             let (left, right) = (row * grid.inner + l, l * grid.columns + column);
@@ -127,14 +150,27 @@ pub(super) fn add_at(all: &mut [u64], to: impl Iterator<Item = usize>, values: &
     }
 }
 
-/// The server's blocks as centred multipliers.
-fn weights(layer: &Layer, blocks: &[Zeroizing<Vec<u64>>], threads: usize) -> Result<Vec<Weights>> {
-    let bits = layer.precision.plain_bits;
-    let transform = |block: &Zeroizing<Vec<u64>>| {
-        let centred = block.iter().map(|word| signed(*word, bits)).collect::<Vec<_>>();
-        Weights::short(layer.params, &Zeroizing::new(centred)).map_err(misuse)
-    };
-    parallel::map(threads, blocks.iter().collect(), transform).into_iter().collect()
+impl Multipliers {
+    /// From blocks that are multiplied `uses` times each.
+    fn new(
+        layer: &Layer,
+        blocks: &[Zeroizing<Vec<u64>>],
+        uses: usize,
+        threads: usize,
+    ) -> Result<Self> {
+        let bits = layer.precision.plain_bits;
+        let centred = |block: &Zeroizing<Vec<u64>>| {
+            Zeroizing::new(block.iter().map(|word| signed(*word, bits)).collect::<Vec<_>>())
+        };
+        if uses <= MADE {
+            return Ok(Self::Made(blocks.iter().map(centred).collect()));
+        }
+        let transform = |block: &Zeroizing<Vec<u64>>| {
+            Weights::short(layer.params, &centred(block)).map_err(misuse)
+        };
+        let all = parallel::map(threads, blocks.iter().collect(), transform).into_iter();
+        Ok(Self::Kept(all.collect::<Result<_>>()?))
+    }
 }
 
 fn unfit() -> Error {
