@@ -28,7 +28,11 @@ pub(crate) fn plan(operation: &Operation) -> Result<Planned> {
             let radix = digits(radix, count, bits.saturating_sub(1))?;
             let width = bits.saturating_sub(1);
             let scale = last_place(range, width);
-            let function = functions::Softmax::new(cols, bits, scale, out_bits);
+            let top = (1i64 << width.clamp(1, 62).saturating_sub(1)) - 1;
+            let function = match functions::Softmax::is_near(cols, bits, scale) {
+                true => functions::Softmax::below(top, cols, bits, scale, out_bits),
+                false => functions::Softmax::new(cols, bits, scale, out_bits),
+            };
             let function = function.map_err(Error::Misuse)?;
             let softmax = Sliced::rows(rows, cols, |rows| {
                 let plan = Softmax::new(rows, &function, radix)?;

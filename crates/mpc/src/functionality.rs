@@ -212,9 +212,9 @@ fn circuit(name: &'static str, first: Role) -> Protocol {
     let mut plan = Circuit { wires: 3, ..Circuit::default() };
     let (xy, other, xyz) = (plan.wire(), plan.wire(), plan.wire());
     let partner = |factor, base, output| Partner { factor, base, output };
-    let partners = vec![partner(vec![1], None, xy), partner(vec![1, 2], Some(0), other)];
-    plan.push(0, Gate { operand: 0, partners });
-    plan.push(1, Gate { operand: xy, partners: vec![partner(vec![2], None, xyz)] });
+    let partners = vec![partner(vec![1], vec![], xy), partner(vec![1, 2], vec![0], other)];
+    plan.push(0, Gate { operand: vec![0], partners });
+    plan.push(1, Gate { operand: vec![xy], partners: vec![partner(vec![2], vec![], xyz)] });
     Protocol::new(
         name,
         3,

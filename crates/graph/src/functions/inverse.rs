@@ -132,21 +132,50 @@ impl Inverse {
         self.leads().map(|z| self.curve.clear(z)).max().unwrap_or(0)
     }
 
+    /// Returns the largest result for each of `leasts` and more, at least 0.
+    pub fn most_from(&self, leasts: &[i64]) -> Vec<i64> {
+        let mut largest: Vec<i64> = self.leads().map(|z| self.curve.clear(z)).collect();
+        for z in (1..largest.len()).rev() {
+            largest[z - 1] = largest[z - 1].max(largest[z]);
+        }
+        let from = |lead: i64, reached: usize| {
+            let largest = largest.get(lead as usize).copied().unwrap_or(0);
+            let back = self.factors[1].get(reached).copied().unwrap_or(0);
+            (largest * back + self.half()) >> self.back
+        };
+        let normal = 1 << (self.leading[0] - self.power.octave());
+        let most = |least: &i64| {
+            let reached = self.reached(*least);
+            let forth = self.factors[0].get(reached).copied().unwrap_or(1);
+            from((least * forth) >> self.leading[1], reached).max(from(normal, reached + 1))
+        };
+        leasts.iter().map(most).collect()
+    }
+
     /// Returns a bound on `clear(y)*y`, or `clear(y)*sqrt(y)` of roots, over all y.
     pub fn most_weighted(&self) -> f64 {
+        // Rounding what is scaled back adds a half at most.
+        let rounding = self.power.weight((1u64 << (self.bits - 1)) as f64) / 2.0;
+        // Of f64 itself.
+        (self.weighted() + rounding) * (1.0 + 1e-12)
+    }
+
+    /// Returns a bound on y, or `sqrt(y)` of roots, where `clear(y)` is `result`, at least 1.
+    pub fn most_weight(&self, result: i64) -> f64 {
+        self.weighted() / (result as f64 - 0.5) * (1.0 + 1e-12)
+    }
+
+    /// A bound on y, or its root, times its result before that is rounded.
+    fn weighted(&self) -> f64 {
         // y, with its leading bit brought to its place, is below z + 1 steps, and its weight
-        // grows by as much on the way as the curve's value shrinks on the way back; rounding
-        // that adds a half at most.
+        // grows by as much on the way as the curve's value shrinks on the way back.
         let step = (1u64 << self.leading[1]) as f64;
         let weighted = |z: i64| {
             let [value, weight] =
                 [self.curve.clear(z) as f64, self.power.weight((z + 1) as f64 * step)];
             value * weight
         };
-        let exact = self.leads().map(weighted).fold(0.0, f64::max) / (1u64 << self.back) as f64;
-        let rounding = self.power.weight((1u64 << (self.bits - 1)) as f64) / 2.0;
-        // Of f64 itself.
-        (exact + rounding) * (1.0 + 1e-12)
+        self.leads().map(weighted).fold(0.0, f64::max) / (1u64 << self.back) as f64
     }
 
     fn leads(&self) -> std::ops::Range<i64> {

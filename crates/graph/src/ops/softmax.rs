@@ -16,6 +16,11 @@ pub struct Softmax {
     pub bits: u32,
     /// Real value of one unit of the input.
     pub scale: f64,
+    /// What no value is above. It takes the maximum's place where values are near it
+    /// ([`functions::Softmax::is_near`]). Models of earlier versions do not say it: they have a
+    /// maximum and smaller sums of results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<i64>,
 }
 
 impl Softmax {
@@ -25,7 +30,15 @@ impl Softmax {
     /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::Softmax> {
         let columns = site.input().shape.last().copied().unwrap_or(0);
-        functions::Softmax::new(columns, self.bits, self.scale, site.output.format.bits)
+        let out_bits = site.output.format.bits;
+        let near = functions::Softmax::is_near(columns, self.bits, self.scale);
+        match self.top {
+            Some(top) if near => {
+                functions::Softmax::below(top, columns, self.bits, self.scale, out_bits)
+            }
+            Some(_) => functions::Softmax::new(columns, self.bits, self.scale, out_bits),
+            None => functions::Softmax::precise(columns, self.bits, self.scale, out_bits),
+        }
     }
 }
 
@@ -55,8 +68,9 @@ impl Operator for Softmax {
 
     fn fits(&self, site: &Site<'_>, inputs: &[Known]) -> Check<()> {
         let span = i128::from(self.function(site)?.span());
-        let inside = inputs[0].high - inputs[0].low <= span;
-        ensure(inside, || format!("differences exceed {span}"))
+        let top = self.top.map_or(inputs[0].high, i128::from);
+        ensure(inputs[0].high <= top, || format!("values exceed {top}"))?;
+        ensure(top - inputs[0].low <= span, || format!("differences exceed {span}"))
     }
 
     fn reads(&self, _signed: bool, _range: Range) -> u32 {
@@ -67,9 +81,12 @@ impl Operator for Softmax {
         true
     }
 
-    /// A quarter more than the span leaves room for what differences are clipped to.
+    /// Models of earlier versions keep their width: the integers depend on it.
     fn choose_widths(&mut self, inputs: &[Known], _accumulator: Option<u32>) {
-        let span = inputs[0].high - inputs[0].low;
-        self.bits = (129 - (span + span / 4).leading_zeros()).max(5);
+        if self.top.is_some() {
+            let span = inputs[0].high - inputs[0].low;
+            self.bits = (129 - span.leading_zeros()).max(5);
+            self.top = Some(i64::try_from(inputs[0].high).unwrap_or(i64::MAX));
+        }
     }
 }

@@ -113,7 +113,7 @@ fn operators() -> Vec<(Op, String)> {
             r#"{"mat-mul":{"accumulator_bits":20,"shift":4,"rounding":"stochastic"}}"#.into(),
         ),
         (
-            Op::from(Softmax { bits: 12, scale: 0.1 }),
+            Op::from(Softmax { bits: 12, scale: 0.1, top: None }),
             r#"{"softmax":{"bits":12,"scale":0.1}}"#.into(),
         ),
         (

@@ -4,29 +4,35 @@
 //! |---|---|
 //! | In | shares of x, rows times cols, mod 2^bits, and for each row of `0 <= r < 2^(factor_bits - 1)` mod 2^factor_bits; OTs of seeds |
 //! | Out | shares of `x*r` mod 2^bits |
-//! | Reveals | masked choices |
+//! | Reveals | masked choices and masked rows |
 //! | Security | semi-honest, given the correlations; AES in counter mode as a pseudo-random generator |
-//! | Cost | per element twice the sum over i < factor_bits of bits - i bits; per row factor_bits correlations each way; 3 or 4 rounds |
-//! | Paper | Rathee et al., SiRNN (S&P 2021), multiplication, section III-C; Asharov et al., correlated transfer (CCS 2013), on vectors |
+//! | Cost | per element twice the sum over the digits of r of bits - shift bits; per row 256 bits for each level of a digit but the first and factor_bits correlations, each way; 3 or 4 rounds |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), multiplication, section III-C; Roy, SoftSpokenOT (CRYPTO 2022), vector oblivious linear evaluation from all seeds but one, section 3 |
 //!
 //! With top bits m and shares of r read as signed, `r = R_c + R_s + 2^factor_bits*m_c*m_s`.
-//! Each party chooses by the bits of its own R from the other's row: bit i is worth 2^i, and
-//! the top bit `2^(factor_bits-1) * (2*m - 1)` where m is the other's. A choice covers a whole
-//! row: the OT is one of two seeds, and their streams mask `x` and nothing, each as wide
-//! as it is needed.
+//! Each party chooses by the digits of its own R from the other's row y: a digit is worth
+//! `digit*2^shift` times x, and the top bit `2^(factor_bits-1) * (2*m - 1)` times x where m is the
+//! other's.
+//!
+//! For a digit D of k bits the other party has 2^k seeds, and the chooser has all but number D
+//! (`puncture.rs`). Of their streams `G_i` the one knows `u = sum G_i` and `v = sum i*G_i`, the
+//! other `sum (D - i)*G_i = D*u - v`. A message of `y - u` makes that shares of `D*y`: one value
+//! for each element, whatever k is.
 
 use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Entry, Job, Masked, ReceiverPads, SenderPads};
+use ring::Bits;
 use ring::word::{mask, signed};
-use ring::{Bits, Prg, Seed};
 use wire::{Channel, Cost, Error, Lanes, Result, Role, Values};
 use zeroize::Zeroizing;
 
+use super::digit::{Digit, SUMS, Seeds, add};
+use super::puncture::{grow, puncture};
 use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
-/// Separates these streams from all others.
-const DOMAIN: u64 = 0x726f_7773;
+/// Bits of the widest digit: its streams are two to the power of that.
+const WIDEST: u32 = 4;
 
 /// The public plan of row products.
 #[derive(Clone, Debug)]
@@ -35,10 +41,8 @@ pub(crate) struct Rows {
     cols: usize,
     bits: u32,
     factor_bits: u32,
+    digits: Vec<Digit>,
 }
-
-/// Seeds that one party holds, by digit and row.
-type Seeds = Zeroizing<Vec<Vec<[u64; 2]>>>;
 
 impl Rows {
     /// `rows` times `cols` values of `bits` (2 to 63), factors of `factor_bits` (2 to `bits`).
@@ -47,10 +51,15 @@ impl Rows {
     /// [`Error::Misuse`] for other sizes.
     pub(crate) fn new(rows: usize, cols: usize, bits: u32, factor_bits: u32) -> Result<Self> {
         let fits = (2..=63).contains(&bits) && (2..=bits).contains(&factor_bits);
-        if !fits || rows.checked_mul(cols).is_none_or(|n| n.checked_mul(64).is_none()) {
+        if !fits || rows.checked_mul(cols.max(16)).is_none_or(|n| n.checked_mul(64).is_none()) {
             return Err(Error::misuse("a product of rows with these sizes"));
         }
-        Ok(Self { rows, cols, bits, factor_bits })
+        let weight = |digits: &Vec<Digit>| -> u128 {
+            digits.iter().map(|digit| digit.weight(cols, bits)).sum()
+        };
+        let ways = (1..=WIDEST).map(|width| Digit::all(factor_bits, width));
+        let digits = ways.min_by_key(weight).unwrap_or_default();
+        Ok(Self { rows, cols, bits, factor_bits, digits })
     }
 
     fn seeds(&self) -> Vec<Job> {
@@ -58,11 +67,17 @@ impl Rows {
         vec![job; self.factor_bits as usize]
     }
 
-    /// The messages, as OTs of single elements.
+    /// The messages, as OTs of single elements: sums of levels where there are such, then rows.
     fn answers(&self) -> Vec<Job> {
-        let count = self.rows * self.cols;
-        let entry = |digit| Entry::Word(self.bits - digit);
-        (0..self.factor_bits).map(|i| Job { count, choice_bits: 1, entry: entry(i) }).collect()
+        let job = |count, bits| Job { count, choice_bits: 1, entry: Entry::Word(bits) };
+        let mut jobs = Vec::with_capacity(2 * self.digits.len());
+        for digit in &self.digits {
+            if digit.sums() > 0 {
+                jobs.push(job(self.rows * digit.sums() * SUMS, 64));
+            }
+            jobs.push(job(self.rows * self.cols, self.bits - digit.shift));
+        }
+        jobs
     }
 
     /// OTs consumed.
@@ -78,22 +93,26 @@ impl Rows {
         asked.then(answered).then(masked_cost(Role::Client, &answers))
     }
 
+    /// The sides off the paths that the bits of a factor take.
     fn choices(&self, factor: &Share) -> Zeroizing<Vec<Bits>> {
-        let bits = (0..self.factor_bits).map(|bit| Bits::of_words(factor.words(), bit));
+        let bits = (0..self.factor_bits).map(|bit| Bits::of_words(factor.words(), bit).not());
         Zeroizing::new(bits.collect())
     }
 
-    /// What the other party's bit `digit` is worth, of this party's x in `row`.
-    fn worth(&self, digit: u32, x: u64, own_top: u64) -> u64 {
-        if digit + 1 < self.factor_bits { x } else { x.wrapping_mul((2 * own_top).wrapping_sub(1)) }
+    /// What the other party's digit is worth, of this party's x in a row with the factor `own`.
+    fn worth(&self, digit: Digit, own: u64) -> u64 {
+        let top = (own >> (self.factor_bits - 1)) & 1;
+        if digit.shift + 1 < self.factor_bits { 1 } else { (2 * top).wrapping_sub(1) }
     }
 
-    /// The stream of a seed, one value for each column.
-    fn stream(&self, seed: [u64; 2], digit: u32) -> Zeroizing<Vec<u64>> {
-        let mut bytes = Seed([0; 16]);
-        let (halves, _) = bytes.0.as_chunks_mut::<8>();
-        halves.iter_mut().zip(seed).for_each(|(half, word)| *half = word.to_le_bytes());
-        Zeroizing::new(Prg::new(&bytes, DOMAIN).uniform(self.cols, self.bits - digit))
+    /// Bytes of a value of a stream, of which the lower bits count as far as those of `digit` do.
+    fn value_bytes(&self, digit: Digit) -> usize {
+        if self.bits - digit.shift <= 32 { 4 } else { 8 }
+    }
+
+    /// Room for the stream of a leaf, a value for each column.
+    fn room(&self, digit: Digit) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(vec![0; self.cols * self.value_bytes(digit)])
     }
 
     /// This party's x times its own factor, read as signed.
@@ -107,62 +126,111 @@ impl Rows {
         products
     }
 
-    /// Masks this party's rows for the other's choices; takes the masks off `sums`.
+    /// Masks this party's rows for the other's digits; adds its own share to `sums`.
     fn answer(&self, x: &Share, factor: &Share, seeds: [Seeds; 2], sums: &mut [u64]) -> Masked {
         let cols = self.cols.max(1);
-        let [zero, one] = seeds;
-        let lanes = masked_layout(&self.answers()).into_iter();
-        let digits = (0..self.factor_bits).zip(zero.iter().zip(one.iter()));
-        let values = digits.map(|(digit, (zero, one))| {
-            let low = mask(self.bits - digit);
+        let [left, right] = &seeds;
+        let mut values = Vec::with_capacity(2 * self.digits.len());
+        for digit in &self.digits {
+            let low = mask(self.bits - digit.shift);
+            let mut levels = Vec::with_capacity(self.rows * digit.sums() * SUMS);
             let mut words = Vec::with_capacity(x.len());
             let rows = x.words().chunks(cols).zip(sums.chunks_mut(cols)).zip(factor.words());
-            for (((xs, sums), factor), (zero, one)) in rows.zip(zero.iter().zip(one)) {
-                let top = (factor >> (self.factor_bits - 1)) & 1;
-                let masks = [zero, one].map(|seed| self.stream(*seed, digit));
-                let pairs = masks[0].iter().zip(masks[1].iter());
-                for ((x, sum), (zero, one)) in xs.iter().zip(sums).zip(pairs) {
-                    let worth = self.worth(digit, *x, top);
-                    words.push(worth.wrapping_add(*zero).wrapping_sub(*one) & low);
-                    *sum = sum.wrapping_sub(zero << digit);
+            for (row, ((xs, sums), own)) in rows.enumerate() {
+                let pairs = digit.of(left, row).zip(digit.of(right, row));
+                let pairs = Zeroizing::new(pairs.map(|(a, b)| [a, b]).collect::<Vec<_>>());
+                let (leaves, sent) = grow(digit.tree(row), &pairs);
+                levels.extend(sent.iter().flatten().flat_map(|sum| halves(*sum)));
+                let [all, weighted] = self.totals(&leaves, *digit, row);
+                let worth = self.worth(*digit, *own);
+                for (x, all) in xs.iter().zip(all.iter()) {
+                    words.push(x.wrapping_mul(worth).wrapping_sub(*all) & low);
+                }
+                for (sum, weighted) in sums.iter_mut().zip(weighted.iter()) {
+                    *sum = sum.wrapping_add(weighted << digit.shift);
                 }
             }
-            Values::Words(words)
-        });
-        Lanes(lanes.zip(values.collect::<Vec<_>>()).collect())
+            if digit.sums() > 0 {
+                values.push(Values::Words(levels));
+            }
+            values.push(Values::Words(words));
+        }
+        Lanes(masked_layout(&self.answers()).into_iter().zip(values).collect())
     }
 
-    /// Adds what was chosen to `sums`.
-    fn read(&self, masked: Masked, choices: &[Bits], seeds: &Seeds, sums: &mut [u64]) {
+    /// The sum of the streams of all leaves, and that of each times its number.
+    fn totals(&self, leaves: &[u128], digit: Digit, row: usize) -> [Zeroizing<Vec<u64>>; 2] {
+        let [mut all, mut weighted] = [0, 1].map(|_| Zeroizing::new(vec![0u64; self.cols]));
+        let mut stream = self.room(digit);
+        for (at, leaf) in leaves.iter().enumerate().rev() {
+            digit.fill(*leaf, row, &mut stream);
+            add(&mut all, &stream, 1);
+            // A stream is in as many of these sums as its number says.
+            if at > 0 {
+                let sums = weighted.iter_mut().zip(all.iter());
+                sums.for_each(|(weighted, all)| *weighted = weighted.wrapping_add(*all));
+            }
+        }
+        [all, weighted]
+    }
+
+    /// Adds this party's share of what its digits choose to `sums`.
+    fn read(&self, masked: Masked, factor: &Share, seeds: &Seeds, sums: &mut [u64]) {
         let cols = self.cols.max(1);
-        let parts = masked.0.into_iter().map(|(_, values)| values);
-        let digits = (0..self.factor_bits).zip(seeds.iter().zip(choices));
-        for ((digit, (seeds, chosen)), values) in digits.zip(parts) {
-            let Values::Words(words) = values else { continue };
-            let rows = words.chunks(cols).zip(sums.chunks_mut(cols));
-            for ((words, sums), (seed, chosen)) in rows.zip(seeds.iter().zip(chosen.masks())) {
-                let stream = self.stream(*seed, digit);
-                for ((word, sum), own) in words.iter().zip(sums).zip(stream.iter()) {
-                    let share = own.wrapping_add(word & chosen);
-                    *sum = sum.wrapping_add(share << digit);
+        let mut parts = masked.0.into_iter().map(|(_, values)| match values {
+            Values::Words(words) => words,
+            Values::Planes(_) => Vec::new(),
+        });
+        for digit in &self.digits {
+            let levels = if digit.sums() > 0 { parts.next() } else { None };
+            let (levels, words) = (levels.unwrap_or_default(), parts.next().unwrap_or_default());
+            let mut levels = levels.chunks((digit.sums() * SUMS).max(1));
+            let mut stream = self.room(*digit);
+            let rows = words.chunks(cols).zip(sums.chunks_mut(cols)).zip(factor.words());
+            for (row, ((words, sums), own)) in rows.enumerate() {
+                let sent: Vec<[u128; 2]> = levels.next().map(blocks).unwrap_or_default();
+                let keys = Zeroizing::new(digit.of(seeds, row).collect::<Vec<_>>());
+                let side = |bit: usize| u128::from((own >> bit) & 1).wrapping_neg();
+                let path = Zeroizing::new(digit.levels().map(side).collect::<Vec<_>>());
+                let leaves = puncture(digit.tree(row), &path, &keys, &sent);
+                let own = (own >> digit.shift) & mask(digit.width);
+                for (sum, word) in sums.iter_mut().zip(words) {
+                    *sum = sum.wrapping_add(word.wrapping_mul(own) << digit.shift);
+                }
+                // The leaf at 0 is the one that is missing, which counts for nothing.
+                for (at, leaf) in (0..).zip(leaves.iter()).skip(1) {
+                    digit.fill(*leaf, row, &mut stream);
+                    add(sums, &stream, own.wrapping_sub(own ^ at) << digit.shift);
                 }
             }
         }
     }
 }
 
-/// Both seeds of every OT, the one that the receiver's bit 0 opens first.
+/// A block as words.
+fn halves(block: u128) -> [u64; 2] {
+    [block as u64, (block >> 64) as u64]
+}
+
+/// Words as pairs of blocks.
+fn blocks(words: &[u64]) -> Vec<[u128; 2]> {
+    let block = |low: u64, high: u64| u128::from(low) | (u128::from(high) << 64);
+    let (pairs, _) = words.as_chunks::<SUMS>();
+    pairs.iter().map(|[a, b, c, d]| [block(*a, *b), block(*c, *d)]).collect()
+}
+
+/// Both seeds of every OT, the one that the receiver's choice 0 opens first.
 fn ordered(pads: Vec<SenderPads>, asked: &Choices) -> [Seeds; 2] {
     let mut seeds = [Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new())];
     for (pads, (_, values)) in pads.into_iter().zip(&asked.0) {
         let Values::Planes(planes) = values else { continue };
-        let columns: Vec<Vec<[u64; 2]>> = pads.into_columns().into_iter().map(pairs).collect();
+        let columns: Vec<Vec<u128>> = pads.into_columns().into_iter().map(whole).collect();
         let columns = Zeroizing::new(columns);
-        let flips = || planes.iter().flat_map(Bits::masks);
         let [Some(first), Some(second)] = [columns.first(), columns.get(1)] else { continue };
-        let picked = |a: &[[u64; 2]], b: &[[u64; 2]]| -> Vec<[u64; 2]> {
+        let flips = || planes.iter().flat_map(Bits::iter).map(|bit| u128::from(bit).wrapping_neg());
+        let picked = |a: &[u128], b: &[u128]| -> Vec<u128> {
             let both = a.iter().zip(b).zip(flips());
-            both.map(|((a, b), flip)| [0, 1].map(|i| a[i] ^ ((a[i] ^ b[i]) & flip))).collect()
+            both.map(|((a, b), flip)| a ^ ((a ^ b) & flip)).collect()
         };
         seeds[0].push(picked(first, second));
         seeds[1].push(picked(second, first));
@@ -170,10 +238,11 @@ fn ordered(pads: Vec<SenderPads>, asked: &Choices) -> [Seeds; 2] {
     seeds
 }
 
-fn pairs(mut column: Column) -> Vec<[u64; 2]> {
+fn whole(mut column: Column) -> Vec<u128> {
     let mut halves = column.words.iter_mut().map(|words| Zeroizing::new(std::mem::take(words)));
-    let (first, second) = (halves.next().unwrap_or_default(), halves.next().unwrap_or_default());
-    first.iter().zip(second.iter()).map(|(a, b)| [*a, *b]).collect()
+    let (low, high) = (halves.next().unwrap_or_default(), halves.next().unwrap_or_default());
+    let pairs = low.iter().zip(high.iter());
+    pairs.map(|(low, high)| u128::from(*low) | (u128::from(*high) << 64)).collect()
 }
 
 /// The masked choices, and the seeds that they open.
@@ -184,7 +253,7 @@ fn choose(pads: Vec<ReceiverPads>, choices: &[Bits]) -> (Choices, Seeds) {
         let (mut planes, opened) = pads.into_parts();
         planes.iter_mut().for_each(|plane| plane.xor(choice));
         asked.push((lane, Values::Planes(planes)));
-        seeds.push(pairs(opened));
+        seeds.push(whole(opened));
     }
     (Lanes(asked), seeds)
 }
@@ -224,7 +293,7 @@ pub(crate) fn run(
     if client {
         channel.send(&answer)?;
     }
-    plan.read(masked, &choices, &opened, &mut sums);
+    plan.read(masked, factor, &opened, &mut sums);
     Ok(Share::new(sums, plan.bits))
 }
 
@@ -238,9 +307,16 @@ mod tests {
     #[test]
     fn rows_are_multiplied_whatever_their_shares() {
         let mut rng = Random::seeded(71);
-        for (rows, cols, bits, factor_bits) in
-            [(9, 7, 31, 11), (40, 1, 20, 3), (1, 100, 63, 30), (64, 3, 4, 4), (65, 2, 9, 2)]
-        {
+        for (rows, cols, bits, factor_bits) in [
+            (9, 7, 31, 11),
+            (40, 1, 20, 3),
+            (1, 100, 63, 30),
+            (64, 3, 4, 4),
+            (65, 2, 9, 2),
+            (3, 300, 24, 17),
+            (2, 50, 17, 9),
+            (5, 31, 13, 7),
+        ] {
             let x = rng.uniform(rows * cols, bits);
             let x: Vec<i64> = x.iter().map(|word| signed(*word, bits)).collect();
             let factors = rng.uniform(rows, factor_bits - 1);

@@ -148,16 +148,16 @@ impl Comparison {
         plan.join(Some(carried), middle, level);
         if let (Some(covered), Some(operand)) = (plan.middle_zero, zero) {
             let output = plan.circuit.wire();
-            let partners = vec![Partner { factor: vec![covered], base: Some(covered), output }];
-            plan.circuit.push(level + 1, Gate { operand, partners });
+            let partners = vec![Partner { factor: vec![covered], base: vec![covered], output }];
+            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
             plan.interior = Some(output);
         }
         if let (Some(operand), Some(equal)) = (plan.middle_zero, bit.equal) {
             let output = plan.circuit.wire();
             // The bit of the sum: both parties' and the carry into it.
             let factor = vec![equal, below.greater];
-            let partners = vec![Partner { factor, base: None, output }];
-            plan.circuit.push(level + 1, Gate { operand, partners });
+            let partners = vec![Partner { factor, base: Vec::new(), output }];
+            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
             plan.upper_half = Some(output);
         }
         plan
@@ -228,12 +228,13 @@ impl Comparison {
             for (factor, base) in factors {
                 let output = factor.map(|_| circuit.wire());
                 if let (Some(factor), Some(output)) = (*factor, output) {
-                    partners.push(Partner { factor: vec![factor], base: *base, output });
+                    let base = base.iter().copied().collect();
+                    partners.push(Partner { factor: vec![factor], base, output });
                 }
                 outputs.push(output);
             }
             if let (Some(operand), false) = (operand, partners.is_empty()) {
-                circuit.push(level, Gate { operand, partners });
+                circuit.push(level, Gate { operand: vec![operand], partners });
             }
             outputs
         };
@@ -259,10 +260,10 @@ impl Comparison {
         let (Some(equal), Some(zero)) = (middle.equal, middle.zero) else { return };
         let (carry, found) = (self.circuit.wire(), self.circuit.wire());
         let partners = vec![
-            Partner { factor: vec![equal], base: Some(middle.greater), output: carry },
-            Partner { factor: vec![equal, zero], base: Some(zero), output: found },
+            Partner { factor: vec![equal], base: vec![middle.greater], output: carry },
+            Partner { factor: vec![equal, zero], base: vec![zero], output: found },
         ];
-        self.circuit.push(level, Gate { operand: below.greater, partners });
+        self.circuit.push(level, Gate { operand: vec![below.greater], partners });
         (self.greater, self.middle_zero) = (carry, Some(found));
     }
 

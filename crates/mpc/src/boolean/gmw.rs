@@ -29,8 +29,8 @@ pub type Wire = usize;
 pub struct Partner {
     /// The factor: the xor of these wires.
     pub factor: Vec<Wire>,
-    /// The product is added to this wire.
-    pub base: Option<Wire>,
+    /// The product is added to the xor of these wires.
+    pub base: Vec<Wire>,
     /// The wire that holds the result.
     pub output: Wire,
 }
@@ -38,8 +38,8 @@ pub struct Partner {
 /// `output = base ^ (operand & factor)` for each partner.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// The common operand.
-    pub operand: Wire,
+    /// The common operand: the xor of these wires.
+    pub operand: Vec<Wire>,
     /// At most 16 partners.
     pub partners: Vec<Partner>,
 }
@@ -136,16 +136,10 @@ impl Runner<'_> {
         let mut planes = Vec::new();
         for (gate, triple) in gates.iter().zip(triples) {
             for a in &triple.a {
-                let mut operand = a.clone();
-                operand.xor(self.read(gate.operand)?);
-                planes.push(operand);
+                planes.push(self.plus(a.clone(), &gate.operand)?);
             }
             for (partner, b) in gate.partners.iter().zip(&triple.b) {
-                let mut factor = b.clone();
-                for &wire in &partner.factor {
-                    factor.xor(self.read(wire)?);
-                }
-                planes.push(factor);
+                planes.push(self.plus(b.clone(), &partner.factor)?);
             }
         }
         let lane = Lane::Planes { planes: planes.len(), count: self.count };
@@ -177,9 +171,7 @@ impl Runner<'_> {
                 }
                 product.xor_and(e, b);
                 product.xor_and(a, f);
-                if let Some(base) = partner.base {
-                    product.xor(self.read(base)?);
-                }
+                let product = self.plus(product, &partner.base)?;
                 match self.wires.get_mut(partner.output) {
                     Some(wire) => *wire = product,
                     None => return Err(defect("a gate of a circuit has no output wire")),
@@ -187,6 +179,14 @@ impl Runner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// `plane` xor all of `wires`.
+    fn plus(&self, mut plane: Bits, wires: &[Wire]) -> Result<Bits> {
+        for wire in wires {
+            plane.xor(self.read(*wire)?);
+        }
+        Ok(plane)
     }
 
     fn read(&self, wire: Wire) -> Result<&Bits> {
@@ -302,13 +302,13 @@ mod tests {
         let mut circuit = Circuit { wires: 3, sender, ..Circuit::default() };
         let (xy, x_yz) = (circuit.wire(), circuit.wire());
         let partners = vec![
-            Partner { factor: vec![1], base: None, output: xy },
-            Partner { factor: vec![1, 2], base: Some(0), output: x_yz },
+            Partner { factor: vec![1], base: Vec::new(), output: xy },
+            Partner { factor: vec![1, 2], base: vec![0], output: x_yz },
         ];
-        circuit.push(0, Gate { operand: 0, partners });
+        circuit.push(0, Gate { operand: vec![0], partners });
         let xyz = circuit.wire();
-        let partners = vec![Partner { factor: vec![2], base: None, output: xyz }];
-        circuit.push(1, Gate { operand: xy, partners });
+        let partners = vec![Partner { factor: vec![2], base: Vec::new(), output: xyz }];
+        circuit.push(1, Gate { operand: vec![xy], partners });
         circuit
     }
 

@@ -3,5 +3,6 @@
 pub mod compare;
 pub mod gmw;
 pub(crate) mod radix;
+pub(crate) mod table;
 pub(crate) mod triples;
 pub(crate) mod wrap;

@@ -31,9 +31,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
         fold("smooth function below zero", (Argument::Negative, [true, true], 9), falling()),
         fold("smooth function of all values", (Argument::Whole, [true, false], 9), lines(3)),
         clipped_fold(),
-        softmax("softmax of rows", |rows, of| Softmax::new(rows, of, Radix::Four)),
-        softmax("softmax of rows by circuits", |rows, of| {
+        softmax("softmax of rows", None, |rows, of| Softmax::new(rows, of, Radix::Four)),
+        softmax("softmax of rows by circuits", None, |rows, of| {
             Softmax::with_circuits(rows, of, Radix::Four)
+        }),
+        softmax("softmax of rows below a bound", Some(255), |rows, of| {
+            Softmax::new(rows, of, Radix::Four)
         }),
         inverse(),
         layer_norm("layer norm", |rows, of| LayerNorm::new(rows, of, Radix::Four)),
@@ -110,13 +113,17 @@ fn clipped_fold() -> Protocol {
     )
 }
 
-/// The protocol `softmax` on rows of eight values.
+/// The protocol `softmax` on rows of eight values, with a bound of theirs or with a maximum.
 #[allow(clippy::unwrap_used)]
 fn softmax(
     name: &'static str,
+    top: Option<i64>,
     plan: fn(usize, &functions::Softmax) -> Result<Softmax>,
 ) -> Protocol {
-    let clear = functions::Softmax::new(8, 10, 0.0625, 8).unwrap();
+    let clear = match top {
+        Some(top) => functions::Softmax::below(top, 8, 10, 0.005, 8).unwrap(),
+        None => functions::Softmax::new(8, 10, 0.0625, 8).unwrap(),
+    };
     let plan = plan(COUNT / 8, &clear).unwrap();
     Protocol::new(
         name,

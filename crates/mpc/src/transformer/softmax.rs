@@ -6,8 +6,8 @@
 //! | Out | shares of about `(2^(out_bits-1) - 1) * softmax(x*scale)` mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a maximum, a clip where it shortens the exponential's argument, an exponential, a product with the row's reciprocal and a truncation per element; a reciprocal per row, by OT or a garbled circuit ([`Softmax::cost`]) |
-//! | Paper | Rathee et al., SiRNN (S&P 2021), for exponential and reciprocal |
+//! | Cost | a maximum unless values have a near bound, an exponential, a product with the row's reciprocal and a truncation per element; an extension and a reciprocal per row, the latter by OT or a garbled circuit ([`Softmax::cost`]) |
+//! | Paper | Rathee et al., SiRNN (S&P 2021), for the reciprocal |
 //!
 //! The function is [`functions::Softmax`].
 
@@ -16,24 +16,26 @@ use wire::{Channel, Cost, Error, Result};
 
 use super::exponent::{self, Exponent};
 use super::inverse::{self, Inverse};
+use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::rows::{self, Rows};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
-use crate::nonlinear::relu::{self, Relu};
 use crate::protocol::{Protocol, input};
-use crate::share::Share;
+use crate::share::{Share, server_only};
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
 pub struct Softmax {
     rows: usize,
     function: functions::Softmax,
-    maximum: Maximum,
-    clip: Option<Relu>,
+    /// The largest of each row, where no public bound takes its place.
+    maximum: Option<Maximum>,
     exponent: Exponent,
+    /// What the lower bits of exponentials add up to, by row.
+    lower: Extend,
     reciprocal: Inverse,
     product: Rows,
     rounding: Truncate,
@@ -64,22 +66,27 @@ impl Softmax {
         radix: Radix,
         reciprocal: impl FnOnce() -> Result<Inverse>,
     ) -> Result<Self> {
-        let functions::Softmax { cols, bits, out_bits, drop, width, reach, .. } = *function;
+        let functions::Softmax { cols, bits, out_bits, drop, factor_bits, .. } = *function;
+        let (width, sums) = (function.width(), function.reciprocal.bits);
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a softmax of these sizes"))?;
-        let windows: Vec<Vec<usize>> =
-            (0..rows).map(|row| (row * cols..(row + 1) * cols).collect()).collect();
-        let factor_bits = function.reciprocal.out_bits;
+        // Upper bits of exponentials are as wide as sums of them need, with the lower bits below.
+        let wide = width.max(sums.saturating_sub(function.exponent.lower));
+        let narrow = function.exponent.lower + cols.next_power_of_two().ilog2() + 1;
+        let maximum = || -> Result<Maximum> {
+            let row = |row: usize| (row * cols..(row + 1) * cols).collect();
+            let windows: Vec<Vec<usize>> = (0..rows).map(row).collect();
+            Maximum::new(Tournament::new(count, &windows)?, bits, None, radix)
+        };
+        let maximum = function.top.is_none().then(maximum).transpose()?;
         Ok(Self {
             rows,
-            maximum: Maximum::new(Tournament::new(count, &windows)?, bits, None, radix)?,
-            clip: reach
-                .map(|reach| Relu::new(count, bits, Some(reach), reach, radix))
-                .transpose()?,
-            exponent: Exponent::new(count, &function.exponent, width, radix)?,
+            maximum,
+            exponent: Exponent::new(count, &function.exponent, [wide, narrow]),
+            lower: Extend::new(rows, narrow, sums, Sign::NonNegative, radix)?,
             reciprocal: reciprocal()?,
             product: Rows::new(rows, cols, width, factor_bits)?,
-            rounding: Truncate::new(count, width, drop, out_bits, radix)?,
+            rounding: Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
             function: function.clone(),
         })
     }
@@ -103,10 +110,27 @@ impl Softmax {
         Share::new(below, self.function.bits)
     }
 
-    fn sums(&self, powers: &Share) -> Share {
-        let rows = powers.words().chunks(self.function.cols);
-        let sum = |row: &[u64]| row.iter().fold(0u64, |sum, power| sum.wrapping_add(*power));
-        Share::new(rows.map(sum).collect(), self.reciprocal.bits())
+    /// The sums of rows, mod 2^bits.
+    fn sums(&self, values: &Share, bits: u32) -> Share {
+        let rows = values.words().chunks(self.function.cols);
+        let sum = |row: &[u64]| row.iter().fold(0u64, |sum, value| sum.wrapping_add(*value));
+        Share::new(rows.map(sum).collect(), bits)
+    }
+
+    /// The sums of exponentials, from their upper and their lower bits.
+    fn totals(
+        &self,
+        channel: &mut Channel,
+        [upper, lower]: [&Share; 2],
+        ots: Correlations,
+    ) -> Result<Share> {
+        let (function, role) = (&self.function, channel.role());
+        let bits = self.reciprocal.bits();
+        let lower = self.sums(lower, lower.bits());
+        let lower = extend::run(channel, &self.lower, &lower, ots)?;
+        let halves = function.cols as i64 * function.exponent.half();
+        let upper = self.sums(upper, bits);
+        Ok(lower.add_scaled(&upper, 1 << function.exponent.lower).plus(role, -halves))
     }
 }
 
@@ -123,20 +147,28 @@ pub fn run(
 ) -> Result<Share> {
     x.check(plan.rows * plan.function.cols, plan.function.bits, "softmax")?;
     let role = channel.role();
-    let now = ots.split(role, &plan.maximum.demand())?;
-    let largest = maximum::run(channel, &plan.maximum, x, None, now)?.pop();
-    let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
-    let below = plan.below(x, &largest);
-    let below = match &plan.clip {
-        Some(clip) => relu::run(channel, clip, &below, ots.split(role, &clip.demand())?)?,
-        None => below.narrow(plan.function.bits - 1)?,
+    let largest = match &plan.maximum {
+        Some(maximum) => {
+            let now = ots.split(role, &maximum.demand())?;
+            maximum::run(channel, maximum, x, None, now)?.pop()
+        }
+        None => {
+            let top = server_only(role, plan.function.top.unwrap_or(0) as u64);
+            Some(Share::new(vec![top; plan.rows], plan.function.bits))
+        }
     };
+    let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
+    let below = plan.below(x, &largest).narrow(plan.function.bits - 1)?;
     let now = ots.split(role, &plan.exponent.demand())?;
-    let powers = exponent::run(channel, &plan.exponent, &below, now)?;
+    let [upper, lower] = exponent::run(channel, &plan.exponent, &below, now)?;
+    let now = ots.split(role, &plan.lower.demand())?;
+    let totals = plan.totals(channel, [&upper, &lower], now)?;
     let now = ots.split(role, &plan.reciprocal.demand())?;
-    let factors = inverse::run(channel, &plan.reciprocal, &plan.sums(&powers), now)?;
+    let factors = inverse::run(channel, &plan.reciprocal, &totals, now)?;
+    let factors = factors.narrow(plan.function.factor_bits)?;
     let now = ots.split(role, &plan.product.demand())?;
-    let shares = rows::run(channel, &plan.product, &powers, &factors, now)?;
+    let upper = upper.narrow(plan.function.width())?;
+    let shares = rows::run(channel, &plan.product, &upper, &factors, now)?;
     truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), ots)
 }
 
@@ -146,21 +178,22 @@ impl Protocol for Softmax {
     }
 
     fn describe(&self) -> String {
+        let first = if self.maximum.is_some() { "maximum, tables" } else { "tables" };
         match self.and_gates() {
-            0 => "maximum, tables and products by OT".into(),
-            _ => "maximum, tables and products by OT, reciprocals by garbled circuits".into(),
+            0 => format!("{first} and products by OT"),
+            _ => format!("{first} and products by OT, reciprocals by garbled circuits"),
         }
     }
 
     fn demand(&self) -> Demand {
-        let clip = self.clip.as_ref().map(Relu::demand).unwrap_or_default();
-        let exponents = self.maximum.demand() + clip + self.exponent.demand();
+        let maximum = self.maximum.as_ref().map(Maximum::demand).unwrap_or_default();
+        let exponents = maximum + self.exponent.demand() + self.lower.demand();
         exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        let clip = self.clip.as_ref().map_or(Cost::NONE, Relu::cost);
-        let exponents = self.maximum.cost().then(clip).then(self.exponent.cost());
+        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Maximum::cost);
+        let exponents = maximum.then(self.exponent.cost()).then(self.lower.cost());
         let factors = exponents.then(self.reciprocal.cost());
         factors.then(self.product.cost()).then(self.rounding.cost())
     }
@@ -203,10 +236,8 @@ mod tests {
             (16, 12, 0.1, 8, Radix::Sixteen),
         ] {
             let function = functions::Softmax::new(cols, bits, scale, out_bits).unwrap();
-            // Those of clipped differences stay a little closer together.
-            let least = (1 << (bits - 2)) - 1 - function.span();
             let rows = (0..12).flat_map(|kind| row(&mut rng, cols, bits, kind));
-            let values: Vec<i64> = rows.map(|x| x.max(least)).collect();
+            let values: Vec<i64> = rows.collect();
             let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
             let ots = Softmax::new(12, &function, radix).unwrap();
             let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
@@ -214,6 +245,20 @@ mod tests {
             for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
             }
+        }
+    }
+
+    #[test]
+    fn rows_below_a_bound_come_out_as_in_the_clear() {
+        let mut rng = Random::seeded(75);
+        for (cols, bits, scale, top) in [(197, 6, 0.114, 15), (3, 5, 0.2, 7), (16, 9, 0.015, 300)] {
+            let function = functions::Softmax::below(top, cols, bits, scale, 8).unwrap();
+            let moved = top + 1 - (1 << (bits - 2));
+            let rows = (0..9).flat_map(|kind| row(&mut rng, cols, bits, kind));
+            let values: Vec<i64> = rows.map(|x| x + moved).collect();
+            let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
+            let plan = Softmax::new(9, &function, Radix::Four).unwrap();
+            check(&mut rng, &plan, (&values, bits), &want);
         }
     }
 

@@ -64,7 +64,7 @@ impl SourceOperator for Softmax {
             clip_within(step, 0, "clip", range, bits + 1)?;
         }
         let scale = step.input(0)?.format.scale;
-        let operator = ops::Softmax { bits: LATER, scale };
+        let operator = ops::Softmax { bits: LATER, scale, top: Some(0) };
         let format = Format { bits, scale: 1.0 / peak(bits), signed: false };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], scale, false) })
     }
