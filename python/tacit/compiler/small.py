@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from tacit.importers.source import Node, Source
 
-NEAR_ZERO, NEAR_ZERO_WIDE = 1.6, 2.0
-"""The largest magnitudes of arguments for which a GELU is looked up, at up to `USUAL_BITS` and beyond.
+NEAR_ZERO = {5: 1.02, 6: 1.18, 7: 1.32, 8: 1.44, 9: 1.56, 10: 1.66, 11: 1.76, 12: 1.86}
+"""By bits of activations, the largest magnitudes of arguments for which a GELU is looked up.
 
-The curve of a GELU takes a width that activations have from 1.2 at 5 bits, 1.5 at 8 and 2.0 at 12.
+Above them the curve of a GELU has a width that activations have. It takes half the bytes of a table's.
 """
-USUAL_BITS = 8
 
 
 def tabulated(source: Source, ranges: Mapping[str, tuple[float, float]], bits: int) -> Source:
@@ -18,7 +17,7 @@ def tabulated(source: Source, ranges: Mapping[str, tuple[float, float]], bits: i
 
     `ranges` are those of tensors by name, and `bits` those of activations. A GELU of unknown range stays.
     """
-    near = NEAR_ZERO if bits <= USUAL_BITS else NEAR_ZERO_WIDE
+    near = NEAR_ZERO[min(max(bits, min(NEAR_ZERO)), max(NEAR_ZERO))]
 
     def looked_up(node: Node) -> Node:
         low, high = ranges.get(node.inputs[0], (0.0, 2 * near))
