@@ -4,7 +4,6 @@ use graph::Rounding;
 use he::rlwe::{EXACT_BITS, Params};
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::product::MADE;
 use super::shape::{Left, Precision, Shape};
 use super::term::{Sizes, Term, pairs};
 use crate::linear::transport::rlwe::{Rescaling, Sent};
@@ -16,6 +15,9 @@ pub(super) const INPUTS: u8 = tags::SHARED_INPUTS;
 /// The tag of responses from the server: c1 and the useful part of c0 of each.
 pub(super) const RESPONSES: u8 = tags::SHARED_RESPONSES;
 
+/// Most uses of a multiplier that is made for each of them: to keep many of them takes memory that
+/// is new, whose pages take longer than the transforms.
+pub(super) const MADE: usize = 2;
 /// What a multiplier takes that is made where it is used, of what one takes that is kept.
 const MAKING: f64 = 0.15;
 

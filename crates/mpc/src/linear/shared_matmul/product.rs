@@ -7,7 +7,7 @@ use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use super::arrivals::{Arrivals, Folded};
-use super::layer::{Layer, Place};
+use super::layer::{Layer, MADE, Place};
 use super::shape::Left;
 use super::term::Term;
 use crate::defect::defect;
@@ -32,10 +32,6 @@ enum Multipliers {
     /// Transformed wherever they are used.
     Made(Vec<Zeroizing<Vec<i64>>>),
 }
-
-/// Most uses of a multiplier that is made for each of them: to keep many of them takes memory that
-/// is new, whose pages take longer than the transforms.
-pub(super) const MADE: usize = 2;
 
 /// Responses, as they are sent.
 type Answers = Vec<Vec<Vec<u64>>>;

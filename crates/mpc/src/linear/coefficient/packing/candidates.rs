@@ -4,7 +4,7 @@ use graph::Conv;
 
 use super::Packing;
 use super::bundle::Bundle;
-use super::view::{Axis, Window};
+use super::view::{Axis, Window, planes};
 
 impl Packing {
     /// All packings of `batch` images worth pricing at ring degree `degree`.
@@ -82,11 +82,6 @@ fn bundled(shape: Shape<'_>) -> impl Iterator<Item = Packing> + '_ {
         let bundles = bundles.into_iter().flatten();
         bundles.map(move |bundle| shape.packing(in_channels, out_channels, bundle))
     })
-}
-
-/// Channels of one group, each in all its phases.
-pub(super) fn planes(conv: &Conv, axes: &[Axis; 2]) -> usize {
-    conv.group_channels() * axes[0].phases * axes[1].phases
 }
 
 /// Tiles that fit: the whole output, or cut into equal rows and columns.

@@ -33,9 +33,8 @@ use std::fmt;
 use graph::Conv;
 
 use bundle::Bundle;
-use candidates::planes;
 pub(super) use folding::Folding;
-use view::{Axis, Window};
+use view::{Axis, Window, planes};
 
 /// The tile and channel packing of one layer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -99,6 +99,11 @@ impl Axis {
     }
 }
 
+/// Channels of one group, each in all its phases.
+pub(super) fn planes(conv: &Conv, axes: &[Axis; 2]) -> usize {
+    conv.group_channels() * axes[0].phases * axes[1].phases
+}
+
 /// The window of a phase that one tile shows, row after row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
