@@ -89,21 +89,6 @@ def gated(*gate: str, scaled: float | None = None) -> Callable[[], Network]:
     return build
 
 
-def hard_gated(*, before: bool) -> Callable[[], Network]:
-    """HardSwish as exporters write it that have no such operator, divided by 6 behind the product or before it."""
-
-    def build() -> Network:
-        network = Network(IMAGE, opset=13)
-        network.add("Add", floats(network, 3.0)).add("Clip", floats(network, 0.0), floats(network, 6.0))
-        if before:
-            return network.add("Mul", inputs=[floats(network, 1 / 6), network.last]).add(
-                "Mul", inputs=["x", network.last]
-            )
-        return network.add("Mul", inputs=["x", network.last]).add("Div", floats(network, 6.0))
-
-    return build
-
-
 def known_factor() -> Network:
     """The input times what a layer makes of it: a product whose left factor the client knows."""
     network = Network(("N", 4, 4), opset=18)
@@ -253,8 +238,6 @@ OPERATORS: dict[str, Callable[[], Network]] = {
     "silu in two steps": gated("Sigmoid"),
     "silu of another slope": gated("Sigmoid", scaled=1.702),
     "mish in three steps": gated("Softplus", "Tanh"),
-    "hard swish in four steps": hard_gated(before=False),
-    "hard swish by a sixth": hard_gated(before=True),
     "product of the input by what is made of it": known_factor,
     "lengths of rows": lengths,
     "quotient of activations": quotient(False),

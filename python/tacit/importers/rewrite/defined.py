@@ -5,7 +5,7 @@ from onnx import AttributeProto, helper
 
 from tacit.importers.unified import DOMAIN, parameter
 
-COMBINATIONS, HARD_SWISH, MISH, SILU = "Combinations", "HardSwish", "Mish", "Silu"
+COMBINATIONS, MISH, SILU = "Combinations", "Mish", "Silu"
 NUMBERS_SINCE = 12
 """The opset since which a function can read an attribute as a tensor; before it there is only SiLU of slope 1."""
 
@@ -13,9 +13,8 @@ NUMBERS_SINCE = 12
 def functions(opset: int) -> list[onnx.FunctionProto]:
     """The functions in operators of ONNX.
 
-    `Silu` is `x*sigmoid(alpha*x)`, `Mish` is `x*tanh(softplus(x))`, `HardSwish` is `x*min(max(x/6 + 1/2, 0), 1)`, which
-    ONNX has since opset 14 only, and `Combinations` are sums of three tensors (N, 1, ...) times `factors`, three a sum,
-    side by side along the first axis behind the batch.
+    `Silu` is `x*sigmoid(alpha*x)`, `Mish` is `x*tanh(softplus(x))`, and `Combinations` are sums of three tensors
+    (N, 1, ...) times `factors`, three a sum, side by side along the first axis behind the batch.
     """
     versions = [helper.make_opsetid("", opset)]
     scaled = [parameter("alpha"), helper.make_node("Mul", ["x", "alpha"], ["scaled"])] if opset >= NUMBERS_SINCE else []
@@ -27,10 +26,6 @@ def functions(opset: int) -> list[onnx.FunctionProto]:
     mish = [
         helper.make_node("Softplus", ["x"], ["soft"]),
         helper.make_node("Tanh", ["soft"], ["gate"]),
-        helper.make_node("Mul", ["x", "gate"], ["y"]),
-    ]
-    hard_swish = [
-        helper.make_node("HardSigmoid", ["x"], ["gate"], alpha=1 / 6, beta=0.5),
         helper.make_node("Mul", ["x", "gate"], ["y"]),
     ]
     alpha = AttributeProto(name="alpha", f=1.0, type=AttributeProto.FLOAT)
@@ -49,7 +44,6 @@ def functions(opset: int) -> list[onnx.FunctionProto]:
         *([three] if since else []),
         helper.make_function(DOMAIN, SILU, ["x"], ["y"], silu, versions, attribute_protos=[alpha]),
         helper.make_function(DOMAIN, MISH, ["x"], ["y"], mish, versions),
-        helper.make_function(DOMAIN, HARD_SWISH, ["x"], ["y"], hard_swish, versions),
     ]
 
 
