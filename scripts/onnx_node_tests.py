@@ -166,6 +166,7 @@ def reason(error: Exception) -> str:
     """Why, without the names of nodes, and short."""
     text = re.sub(r"^node `[^`]*`: ", "", str(error))
     text = re.sub(r"supported are .*?; ", "", text)
+    text = re.sub(r"\S*/test\.onnx", "the model", text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 

@@ -43,7 +43,7 @@ def test_operators_are_listed_with_their_nodes(tmp_path):
 
 def test_nodes_are_refused_beside_unknown_operators(tmp_path):
     network = Network().add("Atan", name="wave")
-    network.add("MaxPool", inputs=["x"], name="pool", kernel_shape=[2, 2], dilations=[2, 2])
+    network.add("MaxPool", inputs=["x"], name="pool", kernel_shape=[2, 2], storage_order=1)
     network.add("GlobalAveragePool").add("Add", "wave.out", name="late")
     found = words(network, tmp_path)
     assert [text.split(":")[0] for text in found] == ["node `wave`", "node `pool`"]

@@ -32,12 +32,12 @@ def content(text: Text | None, inputs: Inputs, outputs: NDArray[np.float64] | No
 
 def found(text: Text, inputs: Inputs, outputs: NDArray[np.float64]) -> dict[str, Any]:
     """Labels of words, or answers, of texts that are known; outputs (N, outputs)."""
-    if inputs.lengths is None:
+    if inputs.lengths is None or text.pooling not in ("tokens", "spans"):
         return {}
     rows = [(name, row.reshape(text.sequence, -1)) for name, row in zip(inputs.names, outputs, strict=True)]
     if text.pooling == "tokens":
         return {"words": [[word.content() for word in words(text, *row)] for row in rows]}
-    return {"answers": [answer(text, *row).content() for row in rows]} if text.pooling == "spans" else {}
+    return {"answers": [answer(text, *row).content() for row in rows]}
 
 
 def show_found(text: Text, inputs: Inputs, outputs: NDArray[np.float64]) -> bool:

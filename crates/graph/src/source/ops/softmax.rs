@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 /// The finest scale of scores: what counts below a maximum has seven bits, and a mask fits
 /// beside it.
 const FINEST: f64 = NOTHING / 127.0;
+/// The coarsest scale of scores: one step is a factor of e.
+const COARSEST: f64 = 1.0;
 /// Most bits of activations whose scores and results a softmax has room for.
 const MOST_BITS: u32 = 11;
 
@@ -64,6 +66,12 @@ impl SourceOperator for Softmax {
             clip_within(step, 0, "clip", range, bits + 1)?;
         }
         let scale = step.input(0)?.format.scale;
+        if scale > COARSEST {
+            let what = "reads scores in steps that are larger than what it tells apart";
+            return Err(
+                step.refuse(what, "scale them down, or choose the result before it (--result)")
+            );
+        }
         let operator = ops::Softmax { bits: LATER, scale, top: Some(0) };
         let format = Format { bits, scale: 1.0 / peak(bits), signed: false };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], scale, false) })
