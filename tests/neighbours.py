@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 from networks import Network
-from operators import IMAGE, floats, gated, ints, one, weights, with_constants
+from operators import gated
+from pieces import IMAGE, floats, ints, one, weights, with_constants
 
 
 def at(opset: int, build: Callable[[], Network]) -> Callable[[], Network]:

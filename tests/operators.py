@@ -1,52 +1,10 @@
 """Small models of one operator each, with attributes as exporters give them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from networks import Network
-
-IMAGE, ROW = ("N", 4, 6, 6), ("N", 4, 9)
-
-
-def ints(network: Network, *values: int) -> str:
-    """A constant list of integers."""
-    return network.constant(f"ints{len(network.constants)}", np.array(values, np.int64))
-
-
-def floats(network: Network, value: Any) -> str:
-    """A constant of floats."""
-    return network.constant(f"floats{len(network.constants)}", np.asarray(value, np.float32))
-
-
-def one(operator: str, shape: Sequence[int | str] = IMAGE, opset: int = 18, **attributes: Any) -> Callable[[], Network]:
-    """The operator alone."""
-    return lambda: Network(shape, opset=opset).add(operator, **attributes)
-
-
-def with_constants(
-    operator: str,
-    *values: Any,
-    shape: Sequence[int | str] = IMAGE,
-    opset: int = 18,
-    first: bool = False,
-    **attributes: Any,
-) -> Callable[[], Network]:
-    """The operator with constants after the activation, or before it if `first`; None is an absent one."""
-
-    def build() -> Network:
-        network = Network(shape, opset=opset)
-        names = [
-            "" if value is None else network.constant(f"c{k}", np.asarray(value)) for k, value in enumerate(values)
-        ]
-        return network.add(operator, inputs=[*names, "x"] if first else ["x", *names], **attributes)
-
-    return build
-
-
-def weights(*shape: int, seed: int = 0) -> np.ndarray:
-    """Random weights of a sensible size."""
-    return Network(seed=seed).normal(*shape)
+from pieces import IMAGE, ROW, constants, floats, ints, one, three, two, weights, with_constants
 
 
 def logarithm() -> Network:
@@ -111,26 +69,6 @@ def lengths() -> Network:
     """The lengths of rows, which nothing is divided by."""
     network = Network(("N", 4, 9), opset=18)
     return network.add("ReduceL2", ints(network, 2), keepdims=1)
-
-
-def two(operator: str, shape: Sequence[int | str] = IMAGE, **attributes: Any) -> Callable[[], Network]:
-    """The operator on two activations."""
-
-    def build() -> Network:
-        network = Network(shape, opset=18).add("Tanh", name="a").add("Relu", inputs=["x"], name="b")
-        return network.add(operator, inputs=["a.out", "b.out"], **attributes)
-
-    return build
-
-
-def three(operator: str) -> Callable[[], Network]:
-    """The operator on three activations."""
-
-    def build() -> Network:
-        network = Network(opset=18).add("Tanh", name="a").add("Relu", inputs=["x"], name="b")
-        return network.add(operator, inputs=["a.out", "b.out", "x"])
-
-    return build
 
 
 def shuffled() -> Network:
@@ -213,12 +151,6 @@ def power(exponent: float, plus: float = 0.0) -> Callable[[], Network]:
 def then_relu(build: Callable[[], Network]) -> Callable[[], Network]:
     """The operator with a ReLU after it."""
     return lambda: build().add("Relu")
-
-
-def constants(count: int) -> list[np.ndarray]:
-    """Scale, bias, mean and variance of a norm."""
-    random = np.random.default_rng(1)
-    return [random.uniform(0.5, 1.5, count).astype(np.float32) for _ in range(4)]
 
 
 def token() -> Network:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from networks import Network
-from operators import constants, floats, ints, weights
+from pieces import constants, floats, ints, weights
 
 VOLUME, LENGTHS = ("N", 8, 5, 4), (2, 4, 5, 4)
 """An image, and the volume that it is taken for."""

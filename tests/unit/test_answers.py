@@ -53,7 +53,9 @@ def test_an_answer_is_a_part_of_the_second_text(reading):
     values[1] = 9.0  # the question is no answer
     values[inside[4], 0] = 3.0  # what starts behind its end is none either
     assert answer(spans, pair, values) == Answer("cat sees", 4, 12, 4.0)
-    assert answer(spans, "\t", values) == Answer("", 0, 0, -np.inf)
+    nothing = answer(spans, "\t", values)
+    assert nothing == Answer("", 0, 0, -np.inf)
+    assert nothing.content() == {"answer": "", "start": 0, "end": 0, "score": None}
 
 
 def test_commands_say_them(reading, capsys):

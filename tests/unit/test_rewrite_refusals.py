@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from networks import Network
-from operators import floats, one, two, weights, with_constants
+from pieces import floats, one, two, weights, with_constants
 from tacit.compiler import compile_model
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx

@@ -4,7 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from networks import Network
-from operators import one
+from pieces import one
 from tacit.compiler import Options, compile_model
 from tacit.compiler.small import tabulated
 from tacit.importers.onnx import import_onnx

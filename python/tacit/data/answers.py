@@ -37,7 +37,8 @@ class Answer:
 
     def content(self) -> dict[str, Any]:
         """The fields for JSON."""
-        return {"answer": self.text, "start": self.start, "end": self.end, "score": self.score}
+        score = self.score if np.isfinite(self.score) else None
+        return {"answer": self.text, "start": self.start, "end": self.end, "score": score}
 
 
 def words(text: Text, sentence: str, values: Values) -> list[Word]:

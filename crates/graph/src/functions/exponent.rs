@@ -20,7 +20,7 @@ pub struct Exponent {
     pub upper: u32,
     /// Bits of an entry below those.
     pub lower: u32,
-    /// What is looked up: exponentials of all arguments, with [`Exponent::half`] added.
+    /// The entries that are looked up are exponentials of all arguments, with [`Exponent::half`] added.
     pub entries: Vec<u64>,
 }
 

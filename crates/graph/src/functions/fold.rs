@@ -46,7 +46,7 @@ pub struct Fold {
     pub relu: bool,
     /// Whether the curve's value is subtracted.
     pub below: bool,
-    /// What is added to all results.
+    /// The constant that is added to all results.
     pub base: i64,
     /// The curve.
     pub curve: Curve,

@@ -156,7 +156,7 @@ impl Inverse {
     pub fn most_weighted(&self) -> f64 {
         // Rounding what is scaled back adds a half at most.
         let rounding = self.power.weight((1u64 << (self.bits - 1)) as f64) / 2.0;
-        // Of f64 itself.
+        // The last factor covers the rounding of f64 itself.
         (self.weighted() + rounding) * (1.0 + 1e-12)
     }
 

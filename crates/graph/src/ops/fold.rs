@@ -25,7 +25,7 @@ pub struct Fold {
     pub relu: bool,
     /// Whether the curve is subtracted.
     pub below: bool,
-    /// What is added to all results.
+    /// The constant that is added to all results.
     pub base: i64,
     /// The curve, none of whose values is negative.
     pub curve: Numbers,

@@ -34,7 +34,7 @@ const REACH: f64 = 64.0;
 pub(super) enum Form {
     /// A ReLU and a curve over such an argument, of one scale with it.
     Bump(Argument),
-    /// The same on both sides of 0, but for the sign.
+    /// The function is the same on both sides of 0, but for the sign.
     Odd,
     /// A curve over all arguments.
     Whole,
