@@ -2,15 +2,15 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | xor shares of bits, some of which together are a number; one random OT each |
+//! | In | xor shares of bits, some of which together are a number, each with its weight; one random OT each |
 //! | Out | shares of the numbers mod 2^out_bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | for bit i of a number 1 bit up and out_bits - i - 1 bits down; 2 rounds |
+//! | Cost | for a bit worth 2^i, or 2^i times an odd number, 1 bit up and out_bits - i - 1 bits down; 2 rounds |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
 //!
-//! Bit i is `2^i*(b_c + b_s - 2*b_c*b_s)`, whose product is needed mod 2^(out_bits - i - 1). The
-//! client receives them all.
+//! A bit of weight w is worth `w*(b_c + b_s - 2*b_c*b_s)`. Where w is 2^i times an odd number, the
+//! product is needed mod 2^(out_bits - i - 1). The client receives them all.
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -20,17 +20,28 @@ use crate::arithmetic::mux::{self, Side, Switch};
 use crate::correlations::{Correlations, Demand};
 use crate::share::Share;
 
-/// A number: how many bits it has, and the width of its shares.
-#[derive(Clone, Copy, Debug)]
+/// A number: what each of its bits is worth, and the width of its shares.
+#[derive(Clone, Debug)]
 pub(crate) struct Number {
-    pub(crate) width: u32,
+    pub(crate) weights: Vec<u64>,
     pub(crate) out_bits: u32,
 }
 
 impl Number {
-    /// Widths of the products of each bit, as far as they count.
-    fn products(self) -> impl Iterator<Item = u32> {
-        (0..self.width).filter_map(move |bit| self.out_bits.checked_sub(bit + 1)).filter(|b| *b > 0)
+    /// The number of so many bits, the lowest first.
+    pub(crate) fn of_bits(width: u32, out_bits: u32) -> Self {
+        Self { weights: (0..width).map(|bit| 1 << bit).collect(), out_bits }
+    }
+
+    /// The width of the product of a bit of this weight, as far as it counts.
+    fn product(&self, weight: u64) -> u32 {
+        self.out_bits.saturating_sub(weight.trailing_zeros().saturating_add(1))
+    }
+
+    /// Places and weights of the bits whose products count.
+    fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.weights.iter().copied().enumerate();
+        all.filter(|(_, weight)| self.product(*weight) > 0)
     }
 }
 
@@ -50,8 +61,10 @@ impl Planes {
 
     fn switch(&self) -> Switch {
         let job = |bits| Job { count: self.count, choice_bits: 1, entry: Entry::Word(bits) };
-        let widths = self.numbers.iter().flat_map(|number| number.products());
-        Switch::to(Role::Client, widths.map(job).collect())
+        let widths = |number: &Number| {
+            number.counted().map(|(_, weight)| number.product(weight)).collect::<Vec<_>>()
+        };
+        Switch::to(Role::Client, self.numbers.iter().flat_map(widths).map(job).collect())
     }
 
     /// Correlations consumed.
@@ -64,21 +77,23 @@ impl Planes {
         self.switch().cost(Role::Client)
     }
 
-    /// The planes of each number, those first that have products.
-    fn parts<'a>(&self, planes: &'a [Bits]) -> Vec<(Number, &'a [Bits])> {
+    /// The planes of each number.
+    fn parts<'a>(&'a self, planes: &'a [Bits]) -> Vec<(&'a Number, &'a [Bits])> {
         let mut rest = planes;
-        let mut part = |number: &Number| {
-            let (own, others) = rest.split_at(rest.len().min(number.width as usize));
+        let mut parts = Vec::with_capacity(self.numbers.len());
+        for number in &self.numbers {
+            let (own, others) = rest.split_at(rest.len().min(number.weights.len()));
             rest = others;
-            (*number, own)
-        };
-        self.numbers.iter().map(&mut part).collect()
+            parts.push((number, own));
+        }
+        parts
     }
 
     fn side(&self, role: Role, planes: &[Bits]) -> Side {
         let parts = self.parts(planes);
-        let halves =
-            parts.iter().flat_map(|(number, own)| own.iter().take(number.products().count()));
+        let halves = parts
+            .iter()
+            .flat_map(|(number, own)| number.counted().filter_map(|(place, _)| own.get(place)));
         let table = |half: &Bits| Table::words(vec![vec![0; self.count], half.to_words()]);
         match role {
             Role::Client => Side {
@@ -107,14 +122,14 @@ pub(crate) fn run(
     let mut shares = Vec::with_capacity(plan.numbers.len());
     for (number, own) in plan.parts(planes) {
         let mut words = vec![0u64; plan.count];
-        for (bit, half) in own.iter().enumerate() {
+        for (weight, half) in number.weights.iter().zip(own) {
             let sums = words.iter_mut().zip(half.iter());
-            sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half << bit));
+            sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half.wrapping_mul(*weight)));
         }
-        for (bit, column) in (1..).zip(products.by_ref().take(number.products().count())) {
+        for ((_, weight), column) in number.counted().zip(products.by_ref()) {
             let products = column.first_word().into_iter().flatten();
-            let sums = words.iter_mut().zip(products);
-            sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product << bit));
+            let (sums, twice) = (words.iter_mut().zip(products), weight.wrapping_mul(2));
+            sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product.wrapping_mul(twice)));
         }
         shares.push(Share::new(words, number.out_bits));
     }
@@ -134,9 +149,7 @@ mod tests {
         let mut rng = Random::seeded(93);
         let count = 130;
         for widths in [vec![(1, 1)], vec![(3, 3), (5, 9)], vec![(9, 4), (2, 63), (16, 17)]] {
-            let numbers = widths
-                .iter()
-                .map(|(width, out_bits)| Number { width: *width, out_bits: *out_bits });
+            let numbers = widths.iter().map(|(width, out_bits)| Number::of_bits(*width, *out_bits));
             let plan = Planes::new(count, numbers.collect());
             let total: u32 = widths.iter().map(|(width, _)| width).sum();
             let planes = |rng: &mut Random| -> Vec<Bits> {

@@ -22,7 +22,9 @@ use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
+use crate::arithmetic::planes::{self, Number, Planes};
 use crate::correlations::{Correlations, Demand};
+use crate::defect::defect;
 use crate::share::Share;
 
 /// The public plan.
@@ -64,32 +66,21 @@ impl Digits {
         Switch::to(Role::Client, vec![Job { count, choice_bits: self.bits, entry }])
     }
 
-    /// What each bit is worth: those of the entry, then the one that mirrors.
-    fn weights(&self) -> impl Iterator<Item = u64> {
-        (0..self.width).map(|bit| 1 << bit).chain(self.mirrored)
-    }
-
-    /// The bits of the product of both parties' halves of a bit that count: none of a bit that is
-    /// worth nothing, or of the highest one.
-    fn counted(&self, weight: u64) -> u32 {
-        (self.out_bits - 1).saturating_sub(weight.trailing_zeros())
-    }
-
-    /// Products of both parties' halves of each bit, as far as they count.
-    fn products(&self) -> Switch {
-        let widths = self.weights().map(|weight| self.counted(weight)).filter(|bits| *bits > 0);
-        let job = |bits| Job { count: self.count, choice_bits: 1, entry: Entry::Word(bits) };
-        Switch::to(Role::Client, widths.map(job).collect())
+    /// The bits of an entry, then the one that mirrors, as an integer.
+    fn number(&self) -> Planes {
+        let mut number = Number::of_bits(self.width, self.out_bits);
+        number.weights.extend(self.mirrored);
+        Planes::new(self.count, vec![number])
     }
 
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
-        self.lookup().demand() + self.products().demand()
+        self.lookup().demand() + self.number().demand()
     }
 
     /// What [`run`] costs.
     pub(super) fn cost(&self) -> Cost {
-        self.lookup().cost(Role::Client).then(self.products().cost(Role::Client))
+        self.lookup().cost(Role::Client).then(self.number().cost())
     }
 
     /// The table as the server's shares see it: entry `j + s` at position j.
@@ -115,19 +106,6 @@ impl Digits {
             }
         }
         Table::bits(columns)
-    }
-
-    /// Each half of the bits, for the products.
-    fn halves(&self, role: Role, planes: &[Bits]) -> Side {
-        let counted = planes.iter().zip(self.weights());
-        let halves = counted.filter(|(_, weight)| self.counted(*weight) > 0).map(|(half, _)| half);
-        let table = |half: &Bits| Table::words(vec![vec![0; self.count], half.to_words()]);
-        match role {
-            Role::Client => {
-                Side { choices: halves.map(|h| vec![h.clone()]).collect(), tables: Vec::new() }
-            }
-            Role::Server => Side { choices: Vec::new(), tables: halves.map(table).collect() },
-        }
     }
 }
 
@@ -159,25 +137,13 @@ pub(super) fn run(
     let found = mux::run(channel, &plan.lookup(), Role::Client, side, now)?;
     let found = found.received.first().or(found.sent.first());
     let planes = found.map_or(&[][..], |column| column.planes.as_slice());
-    let mut planes = Zeroizing::new(planes.to_vec());
+    let mut entry = Zeroizing::new(planes.to_vec());
     if let Some(mirrors) = mirrors {
-        planes.iter_mut().for_each(|plane| plane.xor(mirrors));
-        planes.push(mirrors.clone());
+        entry.iter_mut().for_each(|plane| plane.xor(mirrors));
+        entry.push(mirrors.clone());
     }
-    let side = plan.halves(role, &planes);
-    let products = mux::run(channel, &plan.products(), Role::Client, side, ots)?;
-    let mut words = vec![0u64; plan.count];
-    for (weight, plane) in plan.weights().zip(planes.iter()) {
-        let sums = words.iter_mut().zip(plane.iter());
-        sums.for_each(|(sum, half)| *sum = sum.wrapping_add(half.wrapping_mul(weight)));
-    }
-    let counted = plan.weights().filter(|weight| plan.counted(*weight) > 0);
-    for (weight, column) in counted.zip(products.received.iter().chain(&products.sent)) {
-        let products = column.first_word().into_iter().flatten();
-        let (sums, twice) = (words.iter_mut().zip(products), weight.wrapping_mul(2));
-        sums.for_each(|(sum, product)| *sum = sum.wrapping_sub(product.wrapping_mul(twice)));
-    }
-    Ok(Share::new(words, plan.out_bits))
+    let mut numbers = planes::run(channel, &plan.number(), &entry, ots)?;
+    numbers.pop().ok_or_else(|| defect("an entry is no number"))
 }
 
 #[cfg(test)]

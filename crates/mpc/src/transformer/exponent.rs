@@ -40,7 +40,7 @@ impl Exponent {
         [wide, narrow]: [u32; 2],
     ) -> Self {
         let functions::exponent::Exponent { upper, lower, .. } = *function;
-        let number = |width| Number { width, out_bits: width + 1 };
+        let number = |width| Number::of_bits(width, width + 1);
         Self {
             count,
             table: Table::new(&function.entries, lower + upper),
