@@ -20,11 +20,15 @@ pub(crate) fn committed(path: &str) -> PyResult<(Model, Option<[u8; 32]>)> {
 
 /// The values of an array and its shape.
 pub(crate) fn inputs(x: &PyReadonlyArrayDyn<'_, f32>) -> PyResult<(Vec<f32>, Vec<usize>)> {
-    let values = x.as_slice().map_err(|_| MisuseError::new_err("the array is not contiguous"))?;
-    if values.is_empty() {
+    if x.is_empty() {
         return Err(MisuseError::new_err("there is no input in the array"));
     }
-    Ok((values.to_vec(), x.shape().to_vec()))
+    Ok((values(x), x.shape().to_vec()))
+}
+
+/// The values of an array row by row, in whatever order and with whatever strides it holds them.
+fn values(array: &PyReadonlyArrayDyn<'_, f32>) -> Vec<f32> {
+    array.as_array().iter().copied().collect()
 }
 
 /// Rows of integers as an (N, outputs) array.
@@ -50,10 +54,7 @@ pub(crate) fn compile(
     let calibration = Calibration { ranges, means };
     let mut floats = Floats::new();
     for (name, array) in tensors {
-        let data = array
-            .as_slice()
-            .map_err(|_| MisuseError::new_err(format!("weights `{name}` are not contiguous")))?;
-        floats.insert(name, FloatTensor { shape: array.shape().to_vec(), data: data.to_vec() });
+        floats.insert(name, FloatTensor { shape: array.shape().to_vec(), data: values(&array) });
     }
     let described = py.detach(|| {
         let model = tacit::compile(source_json, floats, &calibration, &chosen)?;

@@ -11,9 +11,12 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Multipliers of a sum have at least this magnitude where possible.
+/// Multipliers of a sum have at least this magnitude where possible, at 8 bits of activations and
+/// fewer: rounding a multiplier moves the largest results by two units at most. Each bit beyond
+/// doubles it, and the ceiling.
 const SUM_FLOOR: f64 = 64.0;
 const SUM_CEILING: f64 = 16384.0;
+const SUM_BITS: u32 = 8;
 const SUM_SHIFT_LIMIT: u32 = 30;
 
 pub(super) struct Builder<'a> {
@@ -345,7 +348,7 @@ impl<'a> Builder<'a> {
     ) -> Result<usize> {
         let ratio = |i: usize| factors[i] * self.format_of(inputs[i]).scale / scale;
         let ratios = [ratio(0), ratio(1)];
-        let shift = sum_shift(ratios);
+        let shift = sum_shift(ratios, self.options.activation_bits);
         let factor = f64::from(shift).exp2();
         let multipliers =
             [multiplier(ratios[0] * factor, name)?, multiplier(ratios[1] * factor, name)?];
@@ -367,15 +370,17 @@ fn not_linear(node: &SourceNode) -> Error {
 
 /// The smallest shift that gives both multipliers their floor, unless one of
 /// them reaches its ceiling first. Integers need none.
-fn sum_shift(ratios: [f64; 2]) -> u32 {
-    if ratios.iter().all(|ratio| ratio.fract() == 0.0 && ratio.abs() < SUM_FLOOR) {
+fn sum_shift(ratios: [f64; 2], activation_bits: u32) -> u32 {
+    let finer = f64::from(activation_bits.saturating_sub(SUM_BITS)).exp2();
+    let (floor, ceiling) = (SUM_FLOOR * finer, SUM_CEILING * finer);
+    if ratios.iter().all(|ratio| ratio.fract() == 0.0 && ratio.abs() < floor) {
         return 0;
     }
     let enough = |shift: &u32| {
         let scaled = ratios.map(|ratio| ratio.abs() * f64::from(*shift).exp2());
         let used = scaled.into_iter().filter(|factor| *factor > 0.0);
         let (least, most) = used.fold((f64::MAX, 0.0), |(a, b), f| (f.min(a), f.max(b)));
-        least >= SUM_FLOOR || most >= SUM_CEILING
+        least >= floor || most >= ceiling
     };
     (0..SUM_SHIFT_LIMIT).find(enough).unwrap_or(SUM_SHIFT_LIMIT)
 }
@@ -388,4 +393,21 @@ pub(super) fn multiplier(value: f64, node: &str) -> Result<i64> {
     }
     let what = "adds tensors of very different calibrated ranges";
     Err(Error::unsupported(node, what, "calibrate with inputs like the real ones"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multipliers_of_sums_are_as_fine_as_activations() {
+        // The ratio that a multiplier of six bits misses by most.
+        let ratio = 64.5 / 64.0;
+        for bits in [4, 8, 10, 12] {
+            let factor = f64::from(sum_shift([ratio, 0.0], bits)).exp2();
+            let missed = ((ratio * factor).round() / factor / ratio - 1.0).abs();
+            assert!(missed * f64::from(bits).exp2() <= 2.0, "{bits} bits: {missed}");
+        }
+        assert_eq!(sum_shift([3.0, 1.0], 12), 0);
+    }
 }

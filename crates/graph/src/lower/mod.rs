@@ -7,6 +7,7 @@ mod float_layers;
 mod inputs;
 mod links;
 mod options;
+mod pools;
 mod results;
 mod rounding;
 mod scale;
@@ -52,6 +53,7 @@ pub fn lower(
         few_bits::refuse(&program)?;
         let program = passes::apply(program, &passes::RESCALED)?;
         let program = results::apart(program, calibration, options.activation_bits)?;
+        let program = pools::apart(program, calibration, options.activation_bits)?;
         build::build(&program, calibration, options)?
     };
     let outputs = model.graph.tensors[model.graph.output].len();

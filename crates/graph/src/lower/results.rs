@@ -37,7 +37,7 @@ pub(super) fn apart(
 }
 
 /// The scale and the range of a tensor.
-fn of(scales: &Scales<'_>, tensor: &str) -> Result<(f64, (f64, f64))> {
+pub(super) fn of(scales: &Scales<'_>, tensor: &str) -> Result<(f64, (f64, f64))> {
     Ok((scales.of(tensor)?, scales.own_range(tensor)?))
 }
 
@@ -60,7 +60,7 @@ fn shown(program: &Program) -> (Vec<String>, BTreeSet<String>) {
 }
 
 /// The program in which nodes beside `kept` read `tensor` rescaled.
-fn split(program: &Program, tensor: &str, kept: &BTreeSet<String>) -> Program {
+pub(super) fn split(program: &Program, tensor: &str, kept: &BTreeSet<String>) -> Program {
     let mut changed = program.clone();
     let output = program.source.fresh(&format!("{tensor}.{ENDING}"));
     let nodes = &mut changed.source.nodes;
