@@ -3,10 +3,31 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
 RANDOM = "random weights, fixed seed"
 TRAINED = "trained weights"
+Labels = Callable[[NDArray[np.float64]], NDArray[Any]]
+"""The labels of results (N, *shape), one or several of each."""
+
+
+def largest(results: NDArray[np.float64]) -> NDArray[Any]:
+    """The class of the largest result along the first axis, whether there are more axes or not."""
+    return np.asarray(results.argmax(1))
+
+
+def largest_last(results: NDArray[np.float64]) -> NDArray[Any]:
+    """The class of the largest result along the last axis, one for each step."""
+    return np.asarray(results.argmax(-1))
+
+
+def above(threshold: float) -> Labels:
+    """Whether a probability is above a threshold."""
+    return lambda results: results > threshold
 
 
 @dataclass(frozen=True)
@@ -15,7 +36,8 @@ class Entry:
 
     `sequence` is the number of tokens of a model that reads text, 0 for others; `input_shape` fixes dynamic sizes,
     the batch first, and `state` names an input that is kept and its next value. A `private` one is also run between two
-    parties over loopback.
+    parties over loopback. `labels` says what people read from a result, None of one that is a picture or an embedding,
+    and `note` what else is to be known of the row.
     """
 
     name: str
@@ -29,6 +51,8 @@ class Entry:
     input_value: tuple[str, float] | None = None
     state: tuple[str, str] | None = None
     private: bool = False
+    labels: Labels | None = largest
+    note: str = ""
 
     def command(self, folder: str) -> str:
         """How people compile it, once they have inputs to calibrate it."""

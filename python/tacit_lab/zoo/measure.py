@@ -16,17 +16,20 @@ from tacit.importers.onnx import import_onnx
 from tacit.model import Model
 from tacit.session.pair import Pair
 
-from tacit_lab.zoo.entry import Entry
+from tacit_lab.zoo.entry import Entry, Labels, largest
 
-CALIBRATION, COMPARED = 64, 8
-"""Inputs that calibrate, and others that are compared."""
-LARGE, LARGE_CALIBRATION, LARGE_COMPARED = 50_000, 24, 4
-"""Elements of an input from which on there are fewer inputs."""
+COUNTS = ((8_192, 256, 256), (50_000, 64, 32))
+"""Most elements of an input, the inputs that calibrate then, and those that are compared."""
+LARGE_COUNTS = 24, 4
+"""The same of inputs with more elements."""
 WORDS, FIRST_WORD = 120, 3
 WIDTHS = (8, 10, 12)
-"""Bits of weights and activations that are tried one after another."""
+"""Bits of weights and activations that are tried one after another; where one is refused, one bit less is."""
+PRIVATE_INPUTS = 2
 NEAR = 0.05
 """The relative error at which no wider ones are tried."""
+AGREE = 0.99
+"""The share of labels of real inputs that must be the same besides."""
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
@@ -41,6 +44,7 @@ def measure(entry: Entry, folder: Path) -> dict[str, Any]:
         "licence": entry.licence,
         "weights": entry.weights,
         "command": entry.command("build/zoo"),
+        "note": entry.note,
     }
     try:
         if not path.exists():
@@ -63,17 +67,37 @@ def compiled(entry: Entry, path: Path) -> dict[str, Any]:
     ).astype(np.float64)
     row: dict[str, Any] = {}
     for bits in WIDTHS:
-        wide = replace(options, activation_bits=bits, weight_bits=bits)
+        found = tried(entry, path, options, bits, (given, compared, floats))
+        if not row and "error" in found:
+            raise UnsupportedError(found["error"])
+        if not row or ("error" not in found and found["relative_rmse"] < row["relative_rmse"]):
+            row = found
+            keep(path)
+        if near(row) or found.get("bits") != bits:
+            break
+    return row | (private(path, given, compared[:PRIVATE_INPUTS], options, row["bits"]) if entry.private else {})
+
+
+def near(row: dict[str, Any]) -> bool:
+    """Whether no wider integers are tried: the error is small, and labels of real inputs agree."""
+    agreed = [share for share in (row["agreement"], row["stochastic_agreement"]) if share is not None and row["real"]]
+    return bool(row["relative_rmse"] <= NEAR and min(agreed, default=1.0) >= AGREE)
+
+
+def tried(entry: Entry, path: Path, options: Options, bits: int, data: tuple[Array, Array, Floats]) -> dict[str, Any]:
+    """The row at a width of `bits` or of one bit less, whichever is compiled; `error` says why none is."""
+    reason = ""
+    for narrower in (bits, bits - 1):
         try:
-            row = at_widths(path, wide, given, compared, floats)
-        except UnsupportedError:
-            if not row:
-                raise
-            break
-        if row["relative_rmse"] <= NEAR:
-            break
-    model = Model(path.with_suffix(".tacit"))
-    return row | (private(model, compared[:1]) if entry.private else {})
+            return at_widths(entry, path, replace(options, activation_bits=narrower, weight_bits=narrower), data)
+        except UnsupportedError as error:
+            reason = reason or str(error)
+    return {"error": reason}
+
+
+def keep(path: Path) -> None:
+    """Let the model that was compiled last be the one beside its source."""
+    path.with_suffix(".next.tacit").replace(path.with_suffix(".tacit"))
 
 
 def options_of(entry: Entry, folder: Path) -> Options:
@@ -85,23 +109,24 @@ def options_of(entry: Entry, folder: Path) -> Options:
     return Options(reading=reading, input_shapes=shapes, input_values=values, states=states)
 
 
-def at_widths(path: Path, options: Options, given: Array, compared: Array, floats: Floats) -> dict[str, Any]:
-    """The row of the model with the widths of `options`, which it leaves beside its source."""
+def at_widths(entry: Entry, path: Path, options: Options, data: tuple[Array, Array, Floats]) -> dict[str, Any]:
+    """The row of the model with the widths of `options`; `keep` lets the file of that model stay."""
+    given, compared, floats = data
     start = time.perf_counter()
     written = path.with_suffix(".next.tacit")
     compile_model(path, written, given, options=options)
-    written.replace(path.with_suffix(".tacit"))
     seconds = time.perf_counter() - start
-    model = Model(path.with_suffix(".tacit"))
+    model = Model(written)
     exact, chance = (model.real(model.simulate(compared, seed=seed)) for seed in (None, 0))
-    plan = model.plan()
+    shape, plan = model.output_shape, model.plan()
     return {
         "bits": options.activation_bits,
         "relative_rmse": relative(exact, floats),
         "stochastic_relative_rmse": relative(chance, floats),
-        "agreement": agreement(exact, floats),
-        "stochastic_agreement": agreement(chance, floats),
+        "agreement": agreement(exact, floats, shape, entry.labels),
+        "stochastic_agreement": agreement(chance, floats, shape, entry.labels),
         "inputs": len(compared),
+        "real": path.with_suffix(".real.npy").exists(),
         "bytes": sum(plan["bytes"].values()),
         "rounds": plan["rounds"],
         "predicted_seconds": plan["seconds"],
@@ -114,16 +139,28 @@ def relative(found: Floats, floats: Floats) -> float:
     return float(np.sqrt(((found - floats) ** 2).mean()) / max(floats.std(), 1e-12))
 
 
-def agreement(found: Floats, floats: Floats) -> float | None:
-    """Share of inputs with the same largest result; None for a single number."""
-    return float((found.argmax(1) == floats.argmax(1)).mean()) if floats.shape[1] > 1 else None
+def agreement(found: Floats, floats: Floats, shape: tuple[int, ...], labels: Labels | None) -> float | None:
+    """Share of labels that are the same; None where results have no labels."""
+    if labels is None or (floats.shape[1] == 1 and labels is largest):
+        return None
+    return float((labels(found.reshape(-1, *shape)) == labels(floats.reshape(-1, *shape))).mean())
 
 
-def private(model: Model, x: NDArray[np.float32]) -> dict[str, Any]:
-    """One session between two processes over loopback."""
-    report = Pair(model, threads=1).run(x, None).report
-    kept = ("seconds", "bytes", "rounds", "identical", "max_difference")
-    return {"private": {name: report[name] for name in kept if name in report}}
+def private(path: Path, given: Array, x: Array, options: Options, bits: int | None) -> dict[str, Any]:
+    """Sessions between two processes over loopback, of the model and of the same with exact rounding.
+
+    `equal_outputs` of the latter counts results that are those of the interpreter, bit for bit.
+    """
+    exact = path.with_suffix(".exact.tacit")
+    compile_model(
+        path, exact, given, options=replace(options, activation_bits=bits, weight_bits=bits, rounding="exact")
+    )
+    row: dict[str, Any] = {}
+    for name, file in (("private", path.with_suffix(".tacit")), ("exact", exact)):
+        report = Pair(Model(file), threads=1).run(x, None).report
+        row[name] = {field: report[field] for field in ("inputs", "seconds", "bytes", "rounds", "equal_outputs")}
+    exact.unlink()
+    return row
 
 
 def inputs(entry: Entry, path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -133,8 +170,7 @@ def inputs(entry: Entry, path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np
     """
     examples = path.with_suffix(".npz")
     random = np.random.default_rng(0)
-    large = np.prod(shape) > LARGE
-    counts = (LARGE_CALIBRATION, LARGE_COMPARED) if large else (CALIBRATION, COMPARED)
+    counts = next((counts for most, *counts in COUNTS if np.prod(shape) <= most), LARGE_COUNTS)
     real = path.with_suffix(".real.npy")
     if entry.state:
         x = np.load(real)

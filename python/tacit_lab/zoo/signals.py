@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit_lab.zoo.entry import Entry, Shape
+from tacit_lab.zoo.entry import Entry, Labels, Shape, largest
 
 
-def own(name: str, family: str, shape: Shape, private: bool = True) -> Entry:
+def own(name: str, family: str, shape: Shape, labels: Labels | None = largest) -> Entry:
     """A network of `networks`."""
 
     def make(path: Path) -> None:
@@ -17,7 +17,7 @@ def own(name: str, family: str, shape: Shape, private: bool = True) -> Entry:
         build: Callable[[], Any] = networks.NETWORKS[name]
         image(build, shape)(path)
 
-    return Entry(name, family, "tacit_lab.zoo", "MIT OR Apache-2.0", make, private=private)
+    return Entry(name, family, "tacit_lab.zoo", "MIT OR Apache-2.0", make, private=True, labels=labels)
 
 
 ENTRIES = (
@@ -31,7 +31,7 @@ ENTRIES = (
     own("series-transformer", "series", (24, 4)),
     own("tabular-mlp", "tabular", (20,)),
     own("tabular-transformer", "tabular", (12,)),
-    own("super-resolution-espcn", "images", (1, 24, 24)),
-    own("autoencoder", "images", (1, 28, 28)),
-    own("face-embedding", "images", (3, 48, 48)),
+    own("super-resolution-espcn", "images", (1, 24, 24), None),
+    own("autoencoder", "images", (1, 28, 28), None),
+    own("face-embedding", "images", (3, 48, 48), None),
 )
