@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Shape = tuple[int, ...]
 RANDOM = "random weights, fixed seed"
 TRAINED = "trained weights"
+BRIEFLY = "trained briefly on digits"
 Labels = Callable[[NDArray[np.float64]], NDArray[Any]]
 """The labels of results (N, *shape), one or several of each."""
 

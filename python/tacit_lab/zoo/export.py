@@ -4,8 +4,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from tacit_lab.zoo.learn import average, learn
 
 SEED = 0
 OPSET = 17
@@ -50,15 +53,7 @@ def settle(module: nn.Module, shape: Sequence[int]) -> None:
             nn.init.normal_(parameter, std=0.05)
         elif parameter.numel() > 1 and 0 < float(parameter.abs().max()) < SMALL:
             nn.init.constant_(parameter, FACTOR)
-    norms = [part for part in module.modules() if isinstance(part, nn.modules.batchnorm._BatchNorm)]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None
-        norm.train()
-    if norms:
-        module(torch.randn(EXAMPLES, *shape))
-    for norm in norms:
-        norm.eval()
+    average(module, torch.randn(EXAMPLES, *shape))
 
 
 def image(build: Callable[[], nn.Module], shape: Sequence[int]) -> Callable[[Path], None]:
@@ -70,6 +65,20 @@ def image(build: Callable[[], nn.Module], shape: Sequence[int]) -> Callable[[Pat
             module = build().eval()
             settle(module, shape)
             write(module, (torch.randn(1, *shape),), path, {"input": {0: "batch"}})
+
+    return make
+
+
+def pictures(build: Callable[[], nn.Module], side: int) -> Callable[[Path], None]:
+    """Write a classifier of pictures that was trained for a few steps, and pictures that it has not seen beside it."""
+
+    def make(path: Path) -> None:
+        torch.manual_seed(SEED)
+        with torch.no_grad():
+            module = build()
+            unseen = learn(module, side)
+            np.save(path.with_suffix(".real.npy"), unseen)
+            write(module, (torch.randn(1, 3, side, side),), path, {"input": {0: "batch"}})
 
     return make
 

@@ -18,7 +18,7 @@ from tacit.session.pair import Pair
 
 from tacit_lab.zoo.entry import Entry, Labels, largest
 
-COUNTS = ((8_192, 256, 256), (50_000, 64, 32))
+COUNTS = ((8_192, 256, 256), (50_000, 64, 128))
 """Most elements of an input, the inputs that calibrate then, and those that are compared."""
 LARGE_COUNTS = 24, 4
 """The same of inputs with more elements."""

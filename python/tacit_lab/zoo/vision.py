@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tacit_lab.zoo.entry import Entry
+from tacit_lab.zoo.entry import BRIEFLY, RANDOM, Entry
 
 SIDE, CLASSES = 64, 10
 TORCHVISION = {
@@ -53,11 +53,11 @@ def of_torchvision(name: str, options: dict[str, Any]) -> Entry:
     def make(path: Path) -> None:
         from torchvision import models
 
-        from tacit_lab.zoo.export import image
+        from tacit_lab.zoo.export import pictures
 
-        image(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), (3, SIDE, SIDE))(path)
+        pictures(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), SIDE)(path)
 
-    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, private=name in PRIVATE)
+    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, BRIEFLY, private=name in PRIVATE)
 
 
 def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
@@ -66,11 +66,15 @@ def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
     def make(path: Path) -> None:
         import timm
 
-        from tacit_lab.zoo.export import image
+        from tacit_lab.zoo.export import image, pictures
 
-        image(lambda: timm.create_model(name, pretrained=False, num_classes=CLASSES, **options), (3, side, side))(path)
+        def build() -> Any:
+            return timm.create_model(name, pretrained=False, num_classes=CLASSES, **options)
 
-    return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, private=name in PRIVATE)
+        (pictures(build, side) if side == SIDE else image(build, (3, side, side)))(path)
+
+    weights = BRIEFLY if side == SIDE else RANDOM
+    return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, weights, private=name in PRIVATE)
 
 
 def segmentation(name: str) -> Entry:
