@@ -50,7 +50,9 @@ def beside_large_ones(tmp_path):
 
 def test_more_bits_are_taken_where_8_are_too_few(tmp_path):
     said = []
-    summary = compile_model(beside_large_ones(tmp_path), tmp_path / "x.tacit", inputs(64), options=Options(say=said.append))
+    summary = compile_model(
+        beside_large_ones(tmp_path), tmp_path / "x.tacit", inputs(64), options=Options(say=said.append)
+    )
     assert max(summary["relative_error"].values()) < 0.1
     (note,) = said
     assert "took 10" in note and "--activation-bits 8" in note
