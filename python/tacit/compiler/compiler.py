@@ -15,7 +15,7 @@ from tacit import _core
 from tacit.compiler import metadata
 from tacit.compiler.clipping import MINMAX, Clip, percentile
 from tacit.compiler.clipping import parse as parse_clip
-from tacit.compiler.doubt import looked_at
+from tacit.compiler.doubt import looked_at, say_far
 from tacit.compiler.equalise import WORTH, Widths, equalised
 from tacit.compiler.parts import needs_units, one_array, units
 from tacit.compiler.penalties import soften
@@ -24,6 +24,7 @@ from tacit.compiler.reading import Reading, describe, of_text
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
+from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
@@ -54,6 +55,8 @@ REFUSED = "node `{}` is not supported; "
 # Of models with states, in which errors add up from input to input.
 STATE_ACTIVATION_BITS = 9
 STATE_WEIGHT_BITS = 10
+WIDENED = "auto"
+"""The suite whose models take more bits where they need them; others stay as they are compared."""
 
 
 def silent(_: str) -> None:
@@ -63,6 +66,8 @@ def silent(_: str) -> None:
 @dataclass(frozen=True)
 class Options:
     """How to quantise. Widths in bits, 8 unless given, of weights of text 10, of models with states 9 and 10.
+
+    Where both widths are left open, suite auto takes 10 or 12 bits if results of 8 are far from the float model's.
 
     `labels` names the classes, or is empty.
 
@@ -122,6 +127,12 @@ class Options:
         return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units)
 
     @property
+    def may_widen(self) -> bool:
+        """Whether widths are nobody's choice: not the user's, that of a suite to compare, or of models with states."""
+        given = self.activation_bits or self.weight_bits
+        return not given and self.suite == WIDENED and not self.states
+
+    @property
     def clipping(self) -> Clip:
         """How ranges of activations are clipped."""
         clip = replace(parse_clip(self.clip), bits=self.activation_bits or ACTIVATION_BITS)
@@ -173,9 +184,31 @@ def compile_model(
     inputs in `input_range` do, and no bias is corrected. A model of text needs `options.reading`, and its texts
     calibrate it unless `x` does;
     what clients need is written beside `output`, with the ending .text.
+    Where `options` name no widths, and results of 8 bits are far from the float model's on calibration inputs, 10 and
+    12 bits are tried, and taken where they help.
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
+
+    def compiled(path: Path, bits: int | None) -> dict[str, Any]:
+        wide = options if bits is None else replace(options, activation_bits=bits, weight_bits=bits, say=silent)
+        return compile_once(source, path, x, input_range, wide)
+
+    summary = compiled(output, None)
+    if options.may_widen:
+        summary = Wider(compiled, options.say).enough(output, ACTIVATION_BITS, summary)
+    say_far(summary, options.say)
+    return summary
+
+
+def compile_once(
+    source: Path,
+    output: Path,
+    x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]] | None,
+    input_range: tuple[float, float] | None,
+    options: Options,
+) -> dict[str, Any]:
+    """As `compile_model`, with the widths of the options or those that are always taken without."""
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
     if is_quantised(source):
@@ -224,7 +257,7 @@ def compile_model(
     if exact:
         summary["plan"] = str(write_plan(output))
     elif x is not None:
-        summary |= looked_at(source, graph, output, x, options.say)
+        summary |= looked_at(source, graph, output, x)
     if text is not None:
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
