@@ -11,7 +11,7 @@ from typing import TypeVar
 from tacit.errors import UnsupportedError
 from tacit.importers.source import Node, Source
 
-TOO_WIDE = ("needs a width of", "a product of matrices without values")
+TOO_WIDE = ("needs a width of", "a product of matrices without values", "demands more precision than")
 """What the compiler says of a layer or a product that does not fit."""
 ENDING = ".room"
 UNBOUNDED = 1e30
@@ -46,7 +46,7 @@ def clipped_before(graph: Source, ranges: Ranges, error: UnsupportedError) -> tu
     names = (error.node or "", (error.node or "").rpartition(".")[0])
     layer = next((node for node in graph.nodes if node.name in names), None)
     layer = layer or next((node for node in graph.nodes if node.output in names), None)
-    if layer is None or not any(what in str(error) for what in TOO_WIDE):
+    if layer is None or layer.name.endswith(ENDING) or not any(what in str(error) for what in TOO_WIDE):
         return None
     wide = [read for read in layer.inputs if read != graph.input_name and not read.endswith(ENDING)]
     if wide:
@@ -60,11 +60,14 @@ def clipped_before(graph: Source, ranges: Ranges, error: UnsupportedError) -> tu
 
 
 def clipped(graph: Source, ranges: Ranges, tensor: str, readers: set[str]) -> tuple[Source, Ranges]:
-    """The graph with a clip of a tensor, which `readers` read instead."""
+    """The graph with a clip of a tensor, which `readers` read instead, beside those that do already."""
     made = f"{tensor}{ENDING}"
+    readers = readers | {node.name for node in graph.nodes if made in node.inputs}
     clip = Node(made, (tensor,), made, {"op": "Clip", "minimum": -UNBOUNDED, "maximum": UNBOUNDED})
     nodes: list[Node] = []
     for node in graph.nodes:
+        if node.name == made:
+            continue
         if node.name not in readers:
             nodes.append(node)
             continue
