@@ -18,7 +18,7 @@ NUMBERS = ROOT / "bench/results/zoo.json"
 LEAST = 60
 """Rows of the page that have numbers."""
 CHANCE = 0.005
-"""The share of labels that stochastic rounding may cost."""
+"""The share of labels that stochastic rounding may cost, or one label where that is more."""
 
 
 def small(path):
@@ -97,7 +97,8 @@ def test_a_row_is_near_the_float_model(row):
     real = row["real"] and row["agreement"] is not None
     assert (row["agreement"] >= AGREE if real else row["relative_rmse"] <= NEAR) or row["note"]
     if real:
-        assert row["stochastic_agreement"] >= row["agreement"] - CHANCE or row["note"]
+        lost = row["agreement"] - row["stochastic_agreement"]
+        assert lost <= max(CHANCE, 1 / row["inputs"]) or row["note"]
 
 
 @pytest.mark.parametrize("row", [row for row in COMPILED if "private" in row], ids=lambda row: row["name"])

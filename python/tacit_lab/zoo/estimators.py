@@ -26,10 +26,8 @@ ESTIMATORS: dict[str, tuple[str, tuple[Step, ...]]] = {
     "huber": (DIABETES, (("linear_model.HuberRegressor", LONG),)),
     "partial-least-squares": (DIABETES, (("cross_decomposition.PLSRegression", {}),)),
     "regressor-perceptron": (DIABETES, (("neural_network.MLPRegressor", {"random_state": 0} | LONG),)),
-    "support-vectors-polynomial": (CANCER, (("svm.SVC", {"kernel": "poly"}),)),
     "discriminant-analysis": (DIGITS, (("discriminant_analysis.LinearDiscriminantAnalysis", {}),)),
     "gradient-descent": (DIGITS, (("linear_model.SGDClassifier", {"random_state": 0}),)),
-    "k-means": (DIGITS, (("cluster.KMeans", {"n_clusters": 10, "random_state": 0}),)),
 }
 """Names, data sets, and the classes behind the scaler with their arguments."""
 

@@ -45,7 +45,6 @@ TEXT: dict[str, dict[str, Any]] = {
     "RobertaPreLayerNorm": WORDS,
     "Nystromformer": WORDS,
     "LayoutLM": WORDS,
-    "Ernie": WORDS,
     "BigBird": WORDS | {"attention_type": "original_full"},
     "Esm": WORDS | {"pad_token_id": 0, "mask_token_id": 2},
 }
@@ -58,7 +57,6 @@ IMAGES: dict[str, dict[str, Any]] = {
     "DeiT": PATCHES,
     "ViTMSN": PATCHES,
     "IJepa": PATCHES,
-    "Data2VecVision": PATCHES,
     "ConvNext": STAGES | {"num_stages": 2, "image_size": 32},
     "ConvNextV2": STAGES | {"num_stages": 2, "image_size": 32},
     "ResNet": STAGES | {"embedding_size": 16, "layer_type": "basic"},
