@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 from networks import Network
 from tacit.compiler import Options, compile_model
-from tacit.compiler.room import clipped_before, with_room
+from tacit.compiler.room import clipped_before, named, with_room
 from tacit.errors import UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.model import Model
@@ -64,6 +64,14 @@ def test_what_has_no_room_is_tried_with_a_clip(tmp_path, what):
         return len(graph.nodes)
 
     assert with_room(graph, {}, make, lambda _: None) == len(graph.nodes) + 1
+
+
+@pytest.mark.parametrize("part", ["", ".extended", ".product.extended"])
+def test_parts_of_a_layer_have_its_name_with_more_behind(tmp_path, part):
+    graph = two_layers(tmp_path)
+    for node in graph.nodes:
+        assert named(graph, node.name + part) == named(graph, node.output + part) == node
+    assert named(graph, f"other{part}") is None
 
 
 def test_a_clip_that_has_no_room_itself_is_refused(tmp_path):

@@ -43,9 +43,7 @@ def with_room(
 
 def clipped_before(graph: Source, ranges: Ranges, error: UnsupportedError) -> tuple[Source, Ranges] | None:
     """The graph with a clip before the layer that an error names, or else after it; None where that is no help."""
-    names = (error.node or "", (error.node or "").rpartition(".")[0])
-    layer = next((node for node in graph.nodes if node.name in names), None)
-    layer = layer or next((node for node in graph.nodes if node.output in names), None)
+    layer = named(graph, error.node or "")
     if layer is None or layer.name.endswith(ENDING) or not any(what in str(error) for what in TOO_WIDE):
         return None
     wide = [read for read in layer.inputs if read != graph.input_name and not read.endswith(ENDING)]
@@ -57,6 +55,16 @@ def clipped_before(graph: Source, ranges: Ranges, error: UnsupportedError) -> tu
     if made == graph.output or f"{made}{ENDING}" in {node.output for node in graph.nodes}:
         return None
     return clipped(graph, ranges, made, {node.name for node in graph.nodes if made in node.inputs})
+
+
+def named(graph: Source, name: str) -> Node | None:
+    """The node that a part of the compiled model comes from: those have its name or its output's with more behind."""
+    while name:
+        for node in graph.nodes:
+            if name in (node.name, node.output):
+                return node
+        name = name.rpartition(".")[0]
+    return None
 
 
 def clipped(graph: Source, ranges: Ranges, tensor: str, readers: set[str]) -> tuple[Source, Ranges]:

@@ -18,7 +18,7 @@ from tacit.session.pair import Pair
 
 from tacit_lab.zoo.entry import Entry, Labels, largest
 
-COUNTS = ((8_192, 256, 256), (50_000, 64, 128))
+COUNTS = ((8_192, 256, 256), (50_000, 64, 100))
 """Most elements of an input, the inputs that calibrate then, and those that are compared."""
 LARGE_COUNTS = 24, 8
 """The same of inputs with more elements."""
@@ -66,15 +66,17 @@ def compiled(entry: Entry, path: Path) -> dict[str, Any]:
         compared.reshape(-1, *graph.input_shape)
     ).astype(np.float64)
     row: dict[str, Any] = {}
+    reason = ""
     for bits in WIDTHS:
         found = tried(entry, path, options, bits, (given, compared, floats))
-        if not row and "error" in found:
-            raise UnsupportedError(found["error"])
-        if not row or ("error" not in found and found["relative_rmse"] < row["relative_rmse"]):
+        reason = reason or found.get("error", "")
+        if "error" not in found and (not row or found["relative_rmse"] < row["relative_rmse"]):
             row = found
             keep(path)
-        if near(row) or found.get("bits") != bits:
+        if row and (near(row) or found.get("bits") != bits):
             break
+    if not row:
+        raise UnsupportedError(reason)
     return row | (private(path, given, compared[:PRIVATE_INPUTS], options, row["bits"]) if entry.private else {})
 
 
