@@ -17,7 +17,7 @@ from tacit.compiler.clipping import MINMAX, Clip, percentile
 from tacit.compiler.clipping import parse as parse_clip
 from tacit.compiler.doubt import looked_at, say_far
 from tacit.compiler.equalise import WORTH, Widths, equalised
-from tacit.compiler.parts import needs_units, one_array, units
+from tacit.compiler.parts import one_array, units
 from tacit.compiler.penalties import soften
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, of_text
@@ -30,7 +30,7 @@ from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection, Source
+from tacit.importers.source import WHOLE, Selection, Source, Unit
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -88,7 +88,7 @@ class Options:
     the name of an input that is a single number, the same for everybody, and that number.
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
-    of several inputs or results, by name; unless given they follow from the calibration.
+    of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -118,7 +118,7 @@ class Options:
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
-    units: tuple[tuple[str, float], ...] = ()
+    units: tuple[tuple[str, Unit], ...] = ()
     say: Callable[[str], None] = silent
 
     @property
@@ -223,8 +223,10 @@ def compile_once(
     for note in graph.notes:
         options.say(note)
     x = one_array(graph, x)
-    if needs_units(graph, options.units):
-        options = replace(options, units=units(source, graph, x))
+    if not options.units and options.suite != "lola" and (several := units(source, graph, x)):
+        options = replace(options, units=several)
+        if any(isinstance(unit, tuple) for _, unit in several):
+            options.say(f"features of `{graph.input_name}` differ much in size: each has steps of its own, in the plan")
         graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
