@@ -26,6 +26,7 @@ ESTIMATORS: dict[str, tuple[str, tuple[Step, ...]]] = {
     "huber": (DIABETES, (("linear_model.HuberRegressor", LONG),)),
     "partial-least-squares": (DIABETES, (("cross_decomposition.PLSRegression", {}),)),
     "regressor-perceptron": (DIABETES, (("neural_network.MLPRegressor", {"random_state": 0} | LONG),)),
+    "support-vectors-polynomial": (CANCER, (("svm.SVC", {"kernel": "poly"}),)),
     "discriminant-analysis": (DIGITS, (("discriminant_analysis.LinearDiscriminantAnalysis", {}),)),
     "gradient-descent": (DIGITS, (("linear_model.SGDClassifier", {"random_state": 0}),)),
 }
