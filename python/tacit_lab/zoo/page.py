@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-INTRODUCTION = """These are models as people export them. Most of them are small in size or in pixels and have random
-weights, because no weights can be downloaded here; those that come with packages are trained. The tables show that
-the models compile, and how near their integers are to the float model under onnxruntime, on inputs that did not
+INTRODUCTION = """These are models as people export them, most of them small in size or in pixels. Models that come with
+packages have their trained weights, and estimators of scikit-learn are trained on its data sets. Classifiers of
+pictures with batch norms are trained for 200 steps on the digits of scikit-learn, because random networks of that depth
+amplify any noise from layer to layer, which networks in use do not. All others have random weights. The tables show
+that the models compile, and how near their integers are to the float model under onnxruntime on inputs that did not
 calibrate them: real or rendered inputs where the table says so, and random ones elsewhere. Two numbers in a cell are of
 exact and of stochastic rounding, which is the default. The relative error is the root of the mean square of the
 differences, divided by the deviation of the float results. `agrees` is the share of labels that are the same: the class
@@ -13,10 +15,11 @@ of each input, pixel or step with the largest result, or whether a probability i
 package has. The results of random weights hardly differ from one class to the next, so their labels change more easily
 than those of trained weights. Weights and activations have as many bits as the table says: the first of 8, 10 and 12
 with an error of at most 0.05, and with 99 % of the labels of real inputs; where none of them is that near, it is the
-width with the smallest error. Where one of these widths does not fit the engine, one bit less is tried. Megabytes and
-rounds are those of a session with one input, as `tacit plan` predicts them. The last column has the seconds of a
-compilation and, where a model was run between two processes over loopback with one thread each, those of a session with
-two inputs; `=` says that the same session with exact rounding gave the result of `tacit simulate` bit for bit.
+width with the smallest error. Where one of these widths does not fit the engine, one bit less is tried. Where labels of
+real inputs or results of random ones are further off, a note below the table says why. Megabytes and rounds are those
+of a session with one input, as `tacit plan` predicts them. The last column has the seconds of a compilation and, where
+a model was run between two processes over loopback with one thread each, those of a session with two inputs; `=` says
+that the same session with exact rounding gave the result of `tacit simulate` bit for bit.
 
     make models                                  # all, into build/zoo
     make models FILTER=vit                       # those whose names contain this
