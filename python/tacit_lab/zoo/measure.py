@@ -18,7 +18,7 @@ from tacit.session.pair import Pair
 
 from tacit_lab.zoo.entry import Entry, Labels, largest
 
-COUNTS = ((8_192, 256, 256), (50_000, 64, 100))
+COUNTS = ((8_192, 256, 256), (50_000, 140, 100))
 """Most elements of an input, the inputs that calibrate then, and those that are compared."""
 LARGE_COUNTS = 24, 8
 """The same of inputs with more elements."""

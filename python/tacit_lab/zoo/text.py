@@ -64,7 +64,6 @@ IMAGES: dict[str, dict[str, Any]] = {
     "Bit": STAGES | {"embedding_size": 16, "num_groups": 4},
     "PoolFormer": STAGES | {"patch_sizes": [7, 3], "strides": [4, 2], "padding": [2, 1], "num_encoder_blocks": 2},
     "FocalNet": STAGES | SMALL | {"embed_dim": 16, "focal_levels": [2, 2], "focal_windows": [3, 3]},
-    "Swinv2": SMALL | {"embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4},
     "Segformer": PYRAMID | {"decoder_hidden_size": 32},
     "PvtV2": PYRAMID | {"image_size": 32},
 }
