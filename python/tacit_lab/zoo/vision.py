@@ -30,7 +30,7 @@ TIMM: dict[str, tuple[int, dict[str, Any]]] = {
     "ghostnet_100": (SIDE, {}),
     "mobilevit_xxs": (128, {}),
     "mixer_s32_224": (SIDE, {"img_size": SIDE}),
-    "poolformer_s12": (SIDE, {}),
+    "poolformer_s12": (32, {}),
     "levit_128s": (224, {}),
     "efficientformer_l1": (224, {}),
     "coat_tiny": (SIDE, {"img_size": SIDE}),
@@ -50,7 +50,6 @@ PLAIN = {
     "deit_tiny_patch16_224",
     "swin_tiny_patch4_window7_224",
     "mixer_s32_224",
-    "poolformer_s12",
     "coat_tiny",
     "edgenext_xx_small",
 }
