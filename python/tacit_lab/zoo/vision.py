@@ -55,6 +55,11 @@ PLAIN = {
 }
 """Those without batch norms, which learn too little in a few steps and behave well with random weights."""
 SEGMENTATION = ("lraspp_mobilenet_v3_large",)
+NOTES = {
+    "poolformer_s12": "Its norms go over all elements of a tensor, too many for those of 9 or 10 bits, and its random "
+    "weights amplify the noise of 8.",
+}
+"""What is to be known of rows that are further from the float model."""
 PRIVATE = {"squeezenet1_1", "resnet18", "tinynet_e"}
 """Those that are small enough to be run each time."""
 
@@ -94,7 +99,8 @@ def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
         )
 
     weights = BRIEFLY if learns(name, side) else RANDOM
-    return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, weights, private=name in PRIVATE)
+    private, note = name in PRIVATE, NOTES.get(name, "")
+    return Entry(f"timm-{name}", "vision", "timm", "Apache-2.0", make, weights, private=private, note=note)
 
 
 def segmentation(name: str) -> Entry:

@@ -33,15 +33,3 @@ def chunks(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     before = np.concatenate([np.zeros(CONTEXT, np.float32), samples])
     starts = range(0, len(samples) - CHUNK + 1, CHUNK)
     return np.stack([before[start : start + CONTEXT + CHUNK] for start in starts])
-
-
-def calls(count: int, samples: int, seed: int = 0) -> NDArray[np.float32]:
-    """Parts (count, samples) of recordings, each as loud as it happens to be, under noise from weak to strong."""
-    random = np.random.default_rng(seed)
-    sound = voice(samples // RATE + 4)
-    found = np.empty((count, samples), np.float32)
-    for call in found:
-        start = int(random.integers(0, len(sound) - samples))
-        noise = random.standard_normal(samples) * 10 ** random.uniform(-4, -1)
-        call[:] = sound[start : start + samples] * random.uniform(0.2, 2) + noise
-    return np.clip(found, -1, 1)
