@@ -87,3 +87,14 @@ def test_a_clip_that_has_no_room_itself_is_refused(tmp_path):
     with pytest.raises(UnsupportedError, match="extended"):
         with_room(graph, {}, make, lambda _: None)
     assert len(count) == 2
+
+
+def test_averages_are_narrowed_before_a_layer_that_has_no_room_for_their_sums(tmp_path):
+    network = Network(("N", 64, 8, 8)).add("Relu").add("GlobalAveragePool").add("Flatten")
+    path = network.gemm(64, 4).save(tmp_path)
+    x = np.random.default_rng(0).uniform(-1, 1, (24, 64, 8, 8)).astype(np.float32)
+    said: list[str] = []
+    options = Options(activation_bits=12, weight_bits=12, say=said.append)
+    summary = compile_model(path, tmp_path / "x.tacit", x, options=options)
+    assert any("linear layers" in line for line in said)
+    assert max(summary["relative_error"].values()) < 0.01
