@@ -58,6 +58,7 @@ ENTRIES = (
         replace(
             shipped("rapidocr-recognition", OCR, f"{PPOCR}rec_infer.onnx", APACHE, (1, 3, 48, 160)),
             labels=largest_last,
+            note="Of the steps of a line 1 to 2 in 100 differ at 12 bits, the most that are tried.",
         )
     ),
     of_lines(shipped("rapidocr-direction", OCR, "models/ch_ppocr_mobile_v2.0_cls_infer.onnx", APACHE, (1, 3, 48, 192))),
