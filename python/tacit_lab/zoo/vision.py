@@ -56,6 +56,7 @@ PLAIN = {
 """Those without batch norms, which learn too little in a few steps and behave well with random weights."""
 SEGMENTATION = ("lraspp_mobilenet_v3_large",)
 NOTES = {
+    "lraspp_mobilenet_v3_large": "It has random weights, which amplify noise from layer to layer.",
     "mobileone_s0": "Errors grow from layer to layer along its parallel branches even at 12 bits, also on inputs that "
     "calibrate, so that no range is too small; why is not known.",
     "poolformer_s12": "Its norms go over all elements of a tensor, too many for those of 9 or 10 bits, and its random "
@@ -116,7 +117,7 @@ def segmentation(name: str) -> Entry:
         options = {"weights": None, "weights_backbone": None, "num_classes": CLASSES}
         image(lambda: Named(getattr(models, name)(**options), "out"), (3, SIDE, SIDE))(path)
 
-    return Entry(f"torchvision-{name}", "segmentation", "torchvision", "BSD-3-Clause", make)
+    return Entry(f"torchvision-{name}", "segmentation", "torchvision", "BSD-3-Clause", make, note=NOTES.get(name, ""))
 
 
 ENTRIES = (
