@@ -56,6 +56,7 @@ PLAIN = {
 """Those without batch norms, which learn too little in a few steps and behave well with random weights."""
 SEGMENTATION = ("lraspp_mobilenet_v3_large",)
 NOTES = {
+    "efficientnet_b0": "Two labels of 100 change with stochastic rounding; 12 bits do not fit.",
     "lraspp_mobilenet_v3_large": "It has random weights, which amplify noise from layer to layer.",
     "mobileone_s0": "Errors grow from layer to layer along its parallel branches even at 12 bits, also on inputs that "
     "calibrate, so that no range is too small; why is not known.",
@@ -88,7 +89,10 @@ def of_torchvision(name: str, options: dict[str, Any]) -> Entry:
         make_classifier(lambda: getattr(models, name)(weights=None, num_classes=CLASSES, **options), name, SIDE)(path)
 
     weights = BRIEFLY if learns(name, SIDE) else RANDOM
-    return Entry(f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, weights, private=name in PRIVATE)
+    private, note = name in PRIVATE, NOTES.get(name, "")
+    return Entry(
+        f"torchvision-{name}", "vision", "torchvision", "BSD-3-Clause", make, weights, private=private, note=note
+    )
 
 
 def of_timm(name: str, side: int, options: dict[str, Any]) -> Entry:
