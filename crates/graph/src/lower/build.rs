@@ -2,6 +2,7 @@
 
 use super::options::Options;
 use super::scale::Scales;
+use super::sums::sum_shift;
 use super::weights::{FloatLinear, Quantised, own_shift, quantise};
 use crate::ir::{Conv, Format, Graph, Linear, Model, Node, NodeWeights, Op, Tensor, VERSION, View};
 use crate::ops::Sum;
@@ -10,14 +11,6 @@ use crate::source::{Calibration, Means, Program, SourceNode};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Multipliers of a sum have at least this magnitude where possible, at 8 bits of activations and
-/// fewer: rounding a multiplier moves the largest results by two units at most. Each bit beyond
-/// doubles it, and the ceiling.
-const SUM_FLOOR: f64 = 64.0;
-const SUM_CEILING: f64 = 16384.0;
-const SUM_BITS: u32 = 8;
-const SUM_SHIFT_LIMIT: u32 = 30;
 
 pub(super) struct Builder<'a> {
     pub(super) scales: Scales<'a>,
@@ -368,23 +361,6 @@ fn not_linear(node: &SourceNode) -> Error {
     Error::internal(&node.name, "is not linear")
 }
 
-/// The smallest shift that gives both multipliers their floor, unless one of
-/// them reaches its ceiling first. Integers need none.
-fn sum_shift(ratios: [f64; 2], activation_bits: u32) -> u32 {
-    let finer = f64::from(activation_bits.saturating_sub(SUM_BITS)).exp2();
-    let (floor, ceiling) = (SUM_FLOOR * finer, SUM_CEILING * finer);
-    if ratios.iter().all(|ratio| ratio.fract() == 0.0 && ratio.abs() < floor) {
-        return 0;
-    }
-    let enough = |shift: &u32| {
-        let scaled = ratios.map(|ratio| ratio.abs() * f64::from(*shift).exp2());
-        let used = scaled.into_iter().filter(|factor| *factor > 0.0);
-        let (least, most) = used.fold((f64::MAX, 0.0), |(a, b), f| (f.min(a), f.max(b)));
-        least >= floor || most >= ceiling
-    };
-    (0..SUM_SHIFT_LIMIT).find(enough).unwrap_or(SUM_SHIFT_LIMIT)
-}
-
 /// Nearest integer, below `2^31`.
 pub(super) fn multiplier(value: f64, node: &str) -> Result<i64> {
     let rounded = value.round();
@@ -393,21 +369,4 @@ pub(super) fn multiplier(value: f64, node: &str) -> Result<i64> {
     }
     let what = "adds tensors of very different calibrated ranges";
     Err(Error::unsupported(node, what, "calibrate with inputs like the real ones"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn multipliers_of_sums_are_as_fine_as_activations() {
-        // The ratio that a multiplier of six bits misses by most.
-        let ratio = 64.5 / 64.0;
-        for bits in [4, 8, 10, 12] {
-            let factor = f64::from(sum_shift([ratio, 0.0], bits)).exp2();
-            let missed = ((ratio * factor).round() / factor / ratio - 1.0).abs();
-            assert!(missed * f64::from(bits).exp2() <= 2.0, "{bits} bits: {missed}");
-        }
-        assert_eq!(sum_shift([3.0, 1.0], 12), 0);
-    }
 }

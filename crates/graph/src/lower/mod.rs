@@ -13,6 +13,7 @@ mod rounding;
 mod scale;
 mod states;
 mod step;
+mod sums;
 mod unfused;
 mod unscaled;
 mod values;
