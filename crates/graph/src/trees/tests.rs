@@ -1,0 +1,163 @@
+//! Ensembles against a walk of their trees.
+
+use super::*;
+use crate::interpret::interpret;
+use ring::Random;
+
+/// A value of the first result by a walk of every tree in floating-point numbers.
+fn walked(ensemble: &Ensemble, x: &[f32]) -> Vec<f64> {
+    let mut sums = ensemble.base.clone();
+    for (index, tree) in ensemble.trees.iter().enumerate() {
+        let mut node = 0;
+        while tree.feature[node] >= 0 {
+            let value = x[tree.feature[node] as usize];
+            let threshold = f32::from_bits(tree.threshold[node]);
+            let left = match value.is_nan() {
+                true => tree.missing_left[node],
+                false => value < threshold || (ensemble.ties_left && value == threshold),
+            };
+            node = if left { tree.left[node] } else { tree.right[node] };
+        }
+        for at in 0..ensemble.values {
+            let output = (index * ensemble.values + at) % ensemble.outputs;
+            sums[output] += tree.value[node * ensemble.values + at];
+        }
+    }
+    sums.iter().map(|sum| sum / ensemble.divisor).collect()
+}
+
+/// A tree grown at random to a depth of at most `depth` and at most `tests` tests.
+fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: usize) -> Tree {
+    let mut tree = Tree {
+        feature: vec![-1],
+        threshold: vec![0],
+        missing_left: vec![false],
+        left: vec![0],
+        right: vec![0],
+        value: vec![],
+    };
+    let mut waiting = vec![(0, 0)];
+    let mut left = tests;
+    while let Some((node, level)) = waiting.pop() {
+        if level == depth || left == 0 || rng.word() % 4 == 0 {
+            continue;
+        }
+        left -= 1;
+        let next = tree.feature.len();
+        tree.feature[node] = (rng.word() % features as u64) as i64;
+        tree.threshold[node] = special(rng).to_bits();
+        tree.missing_left[node] = rng.word().is_multiple_of(2);
+        (tree.left[node], tree.right[node]) = (next, next + 1);
+        for child in [next, next + 1] {
+            tree.feature.push(-1);
+            tree.threshold.push(0);
+            tree.missing_left.push(false);
+            tree.left.push(0);
+            tree.right.push(0);
+            waiting.insert(0, (child, level + 1));
+        }
+    }
+    let count = tree.feature.len() * values;
+    tree.value = (0..count).map(|_| (rng.word() % 2000) as f64 / 512.0 - 1.9).collect();
+    tree
+}
+
+/// Numbers that come close to each other, and the ends of their range.
+fn special(rng: &mut Random) -> f32 {
+    let values = [0.0, 1.0, 0.1, 1e-45, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY];
+    let value = values[(rng.word() % values.len() as u64) as usize];
+    let value = match rng.word() % 3 {
+        0 => value,
+        1 if value.is_finite() => value.next_up(),
+        _ => value.next_down(),
+    };
+    if rng.word().is_multiple_of(2) { -value } else { value }
+}
+
+fn ensemble(rng: &mut Random, trees: usize, [outputs, values]: [usize; 2]) -> Ensemble {
+    let [depth, tests] = [(5, 31), (7, 7), (1, 1)].map(|(d, t)| [d, t])[trees % 3];
+    let trees = (0..trees * outputs).map(|_| grown(rng, [4, values], depth, tests)).collect();
+    Ensemble {
+        name: "forest".into(),
+        features: 4,
+        outputs,
+        labels: Vec::new(),
+        values,
+        base: (0..outputs).map(|at| at as f64 - 0.3).collect(),
+        divisor: 3.0,
+        ties_left: rng.word().is_multiple_of(2),
+        trees,
+    }
+}
+
+#[test]
+fn the_interpreter_reaches_the_leaves_that_a_walk_reaches() {
+    let mut rng = Random::seeded(71);
+    for (trees, sizes) in [(1, [1, 1]), (2, [1, 1]), (3, [3, 1]), (6, [2, 2]), (7, [1, 1])] {
+        let ensemble = ensemble(&mut rng, trees, sizes);
+        let model = ensemble.lower("auto").unwrap();
+        let scale = model.graph.tensors[1].format.scale;
+        let bound = scale * (ensemble.trees.len() + 1) as f64 / 2.0 + 1e-12;
+        for _ in 0..400 {
+            let value = |rng: &mut Random| match rng.word() % 8 {
+                0 => f32::NAN,
+                _ => special(rng),
+            };
+            let x: Vec<f32> = (0..4).map(|_| value(&mut rng)).collect();
+            let keys = model.graph.quantize_input(&x).unwrap();
+            let found = interpret(&model, &keys).unwrap();
+            for (found, want) in found.iter().zip(walked(&ensemble, &x)) {
+                assert!((*found as f64 * scale - want).abs() <= bound, "{x:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn layouts_are_chosen_by_the_largest_tree() {
+    let mut rng = Random::seeded(72);
+    let paths = |depth, tests| {
+        let mut rng = Random::seeded(5);
+        let mut trees: Vec<Tree> = (0..40).map(|_| grown(&mut rng, [4, 1], depth, tests)).collect();
+        trees.truncate(40);
+        let one = Ensemble { trees, ..ensemble(&mut rng, 1, [1, 1]) };
+        one.lower("auto").map(|model| model.graph.nodes[0].op.get::<Trees>().unwrap().paths)
+    };
+    assert_eq!(paths(2, 3).unwrap(), Paths::Complete(2));
+    assert_eq!(paths(4, 4).unwrap(), Paths::Table(4));
+    assert_eq!(paths(5, 31).unwrap(), Paths::Complete(5));
+    assert!(matches!(paths(12, 200), Err(Error::Unsupported { .. })));
+    assert!(ensemble(&mut rng, 1, [1, 1]).lower("auto").is_ok());
+}
+
+#[test]
+fn hostile_trees_are_refused() {
+    let mut rng = Random::seeded(73);
+    let sound = loop {
+        let sound = ensemble(&mut rng, 1, [1, 1]);
+        if sound.trees[0].feature.len() > 4 {
+            break sound;
+        }
+    };
+    assert!(sound.lower("auto").is_ok());
+    let broken: [fn(&mut Ensemble); 12] = [
+        |e| e.trees[0].left[0] = 0,
+        |e| e.trees[0].left[0] = e.trees[0].right[0],
+        |e| e.trees[0].left[0] = usize::MAX,
+        |e| e.trees[0].threshold[0] = f32::NAN.to_bits(),
+        |e| e.trees[0].feature[0] = 4,
+        |e| e.trees[0].value.iter_mut().for_each(|value| *value = f64::NAN),
+        |e| e.trees[0].value.truncate(1),
+        |e| e.trees.clear(),
+        |e| e.base = vec![f64::INFINITY],
+        |e| e.values = 3,
+        |e| e.divisor = 0.0,
+        |e| e.features = 0,
+    ];
+    for broken in broken {
+        let mut ensemble = sound.clone();
+        broken(&mut ensemble);
+        assert!(matches!(ensemble.lower("auto"), Err(Error::Misuse(_))), "{ensemble:?}");
+    }
+    assert!(Ensemble::from_json("{}").is_err());
+}
