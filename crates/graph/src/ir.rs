@@ -4,8 +4,8 @@
 //! the server's secret. Images are channel-major: `[channels, height, width]`;
 //! no tensor has a batch axis.
 
-use crate::ops::{Encoding, Site};
 pub use crate::ops::{Conv, Embedding, Linear, MatMul, Op, Rounding, View, Window};
+use crate::ops::{Encoding, Site};
 pub use crate::tensor::{Format, NodeWeights, Part, Tensor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -11,8 +11,8 @@ pub use stochastic::interpret_stochastic;
 
 use crate::error::{Error, Result};
 use crate::ir::{Graph, Model};
-use crate::model::verify_shapes;
 use crate::keys::key;
+use crate::model::verify_shapes;
 use crate::ops::{Encoding, Kernel};
 use crate::tensor::Part;
 use rayon::prelude::*;

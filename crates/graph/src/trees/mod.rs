@@ -173,11 +173,8 @@ impl Ensemble {
 
     fn graph(&self, suite: &str, op: Trees, fraction: i32) -> Graph {
         let format = |bits, scale, signed| Format { bits, scale, signed };
-        let tensor = |name: &str, length, format| Tensor {
-            name: name.into(),
-            shape: vec![length],
-            format,
-        };
+        let tensor =
+            |name: &str, length, format| Tensor { name: name.into(), shape: vec![length], format };
         let scale = f64::from(-fraction).exp2() / self.divisor;
         let input = tensor("features", self.features, format(INPUT_BITS, 1.0, false));
         let output = tensor("scores", self.outputs, format(RESULT_BITS, scale, true));

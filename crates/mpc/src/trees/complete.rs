@@ -56,8 +56,7 @@ impl Complete {
             let mut below = Vec::with_capacity(2 * reached.len());
             for (at, operand) in reached.into_iter().enumerate() {
                 let output = circuit.wire();
-                let partners =
-                    vec![Partner { factor: vec![above + at], base: Vec::new(), output }];
+                let partners = vec![Partner { factor: vec![above + at], base: Vec::new(), output }];
                 let mut left = operand.clone();
                 left.push(output);
                 circuit.push(level as usize - 1, Gate { operand, partners });

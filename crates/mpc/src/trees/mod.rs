@@ -149,7 +149,8 @@ impl Protocol for Trees {
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
         // Test by test, so that the outcomes of one test of all trees lie together.
-        let places = (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
+        let places =
+            (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
         let y = rows.gather(places);
         let found = compare::of_share(channel, &self.comparison, &y, &mut ots)?;
         let mut all = sign_of(role, y.words(), self.shape.bits);
@@ -164,4 +165,4 @@ impl Protocol for Trees {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(crate) mod tests;
+mod tests;

@@ -2,6 +2,7 @@
 //! linear layers: what every suite runs for the nodes that it has nothing of its own for.
 
 use graph::ops;
+use graph::ops::trees::KEY_BITS;
 use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding};
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
@@ -19,6 +20,7 @@ use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
+use crate::linear::trees::{TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::composed::Composed;
@@ -50,6 +52,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
     ("softmax", |cx| transformer::softmax(cx, RowsBy::Ot)),
     ("sum", sum),
     ("sum-pool", sum_pool),
+    ("trees", trees),
     ("view", arrange),
     ("winograd", |_| Err(Error::misuse("it is for suite ufo"))),
 ];
@@ -217,6 +220,13 @@ fn extend(cx: &NodeContext<'_>) -> Result<Action> {
 fn concat(cx: &NodeContext<'_>) -> Result<Action> {
     let length = |i: usize| cx.graph.input_of(cx.node, i).len();
     Ok(Action::local(Concat { lengths: (0..cx.node.inputs.len()).map(length).collect() }))
+}
+
+/// Keys selected by a product, then comparisons and paths.
+fn trees(cx: &NodeContext<'_>) -> Result<Action> {
+    let linear = selection(cx.operator()?, cx.input().len());
+    let layer = Layer::new(&linear, KEY_BITS, cx.batch)?;
+    Ok(Action::linear(TreesLayer::new(cx, layer)?))
 }
 
 /// Elements in another order, and zeros around them.
