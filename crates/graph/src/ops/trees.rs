@@ -3,7 +3,7 @@
 //! A client encodes each number as a key, an integer in the order of 32-bit floating-point
 //! numbers; a missing value is [`MISSING`]. A test compares a key with a threshold of the server.
 
-use super::checks::ensure;
+use super::checks::{ensure, wide_enough};
 use super::known::Known;
 use super::operator::{Encoding, Operator, Site, Weighted};
 use super::range::Range;
@@ -154,6 +154,7 @@ impl Operator for Trees {
         ensure(known, || "tests values that the client does not know".into())?;
         let fits = matches!(input.shape[..], [features] if features <= MAX_FEATURES);
         ensure(fits, || format!("tests features of shape {:?}", input.shape))?;
+        wide_enough(input, KEY_BITS)?;
         let fits = matches!(output.shape[..], [outputs] if outputs <= MAX_FEATURES);
         ensure(fits, || format!("makes results of shape {:?}", output.shape))?;
         let sized = (1..=MAX_TESTS).contains(&self.tests()) && self.values >= 1;
