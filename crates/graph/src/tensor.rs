@@ -53,6 +53,9 @@ pub struct Part {
     /// What 1 in the tensor's real values is in those of the part.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
+    /// The same for each element, times `unit`; empty where it is 1 for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<f64>,
 }
 
 fn one() -> f64 {
@@ -73,6 +76,12 @@ impl Part {
     /// Returns whether there are no elements; false in every verified graph.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns what 1 in the tensor's real values is in those of each element.
+    pub fn unit_of_each(&self) -> impl Iterator<Item = f64> {
+        let each = self.units.iter().copied().chain(std::iter::repeat(1.0));
+        each.take(self.len()).map(|unit| unit * self.unit)
     }
 }
 

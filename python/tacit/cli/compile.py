@@ -61,7 +61,8 @@ class CompileOptions:
         typer.Option(
             min=2,
             max=12,
-            help="Bits of a weight, before channel factors. [8; for text and with --state 10, for lola 5, for ufo 4]",
+            help="Bits of a weight, before channel factors. "
+            "[8 to 12, as results need; for text and with --state 10, for lola 5, for ufo 4]",
         ),
     ] = None
     activation_bits: Annotated[
@@ -69,7 +70,8 @@ class CompileOptions:
         typer.Option(
             min=2,
             max=12,
-            help="Bits of an activation, more where text needs them. [8; with --state 9, of lola's input 3, for ufo 6]",
+            help="Bits of an activation, more where text needs them. "
+            "[8 to 12, as results need; with --state 9, of lola's input 3, for ufo 6]",
         ),
     ] = None
     clip_percentile: Annotated[

@@ -15,9 +15,9 @@ from tacit import _core
 from tacit.compiler import metadata
 from tacit.compiler.clipping import MINMAX, Clip, percentile
 from tacit.compiler.clipping import parse as parse_clip
-from tacit.compiler.doubt import looked_at
+from tacit.compiler.doubt import looked_at, say_far
 from tacit.compiler.equalise import WORTH, Widths, equalised
-from tacit.compiler.parts import needs_units, one_array, units
+from tacit.compiler.parts import one_array, units
 from tacit.compiler.penalties import soften
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, of_text
@@ -25,12 +25,13 @@ from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
 from tacit.compiler.trees import compile_ensemble
+from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
-from tacit.importers.source import WHOLE, Selection, Source
+from tacit.importers.source import WHOLE, Selection, Source, Unit
 from tacit.importers.trees import is_xgboost, read
 from tacit.session.lola_files import write_plan
 
@@ -56,6 +57,8 @@ REFUSED = "node `{}` is not supported; "
 # Of models with states, in which errors add up from input to input.
 STATE_ACTIVATION_BITS = 9
 STATE_WEIGHT_BITS = 10
+WIDENED = "auto"
+"""The suite whose models take more bits where they need them; others stay as they are compared."""
 
 
 def silent(_: str) -> None:
@@ -65,6 +68,8 @@ def silent(_: str) -> None:
 @dataclass(frozen=True)
 class Options:
     """How to quantise. Widths in bits, 8 unless given, of weights of text 10, of models with states 9 and 10.
+
+    Where both widths are left open, suite auto takes 10 or 12 bits if results of 8 are far from the float model's.
 
     `labels` names the classes, or is empty.
 
@@ -85,7 +90,7 @@ class Options:
     the name of an input that is a single number, the same for everybody, and that number.
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
-    of several inputs or results, by name; unless given they follow from the calibration.
+    of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -115,13 +120,19 @@ class Options:
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
-    units: tuple[tuple[str, float], ...] = ()
+    units: tuple[tuple[str, Unit], ...] = ()
     say: Callable[[str], None] = silent
 
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
         return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units)
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether widths are nobody's choice: not the user's, that of a suite to compare, or of models with states."""
+        given = self.activation_bits or self.weight_bits
+        return not given and self.suite == WIDENED and not self.states
 
     @property
     def clipping(self) -> Clip:
@@ -177,9 +188,31 @@ def compile_model(
     inputs in `input_range` do, and no bias is corrected. A model of text needs `options.reading`, and its texts
     calibrate it unless `x` does;
     what clients need is written beside `output`, with the ending .text.
+    Where `options` name no widths, and results of 8 bits are far from the float model's on calibration inputs, 10 and
+    12 bits are tried, and taken where they help.
     Raises `UnsupportedError` naming the node for a model or suite this version cannot run.
     """
     options = options or Options()
+
+    def compiled(path: Path, bits: int | None) -> dict[str, Any]:
+        wide = options if bits is None else replace(options, activation_bits=bits, weight_bits=bits, say=silent)
+        return compile_once(source, path, x, input_range, wide)
+
+    summary = compiled(output, None)
+    if options.may_widen:
+        summary = Wider(compiled, options.say).enough(output, ACTIVATION_BITS, summary)
+    say_far(summary, options.say)
+    return summary
+
+
+def compile_once(
+    source: Path,
+    output: Path,
+    x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]] | None,
+    input_range: tuple[float, float] | None,
+    options: Options,
+) -> dict[str, Any]:
+    """As `compile_model`, with the widths of the options or those that are always taken without."""
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
     if is_xgboost(source):
@@ -196,8 +229,10 @@ def compile_model(
     for note in graph.notes:
         options.say(note)
     x = one_array(graph, x)
-    if needs_units(graph, options.units):
-        options = replace(options, units=units(source, graph, x))
+    if not options.units and options.suite != "lola" and (several := units(source, graph, x)):
+        options = replace(options, units=several)
+        if any(isinstance(unit, tuple) for _, unit in several):
+            options.say(f"features of `{graph.input_name}` differ much in size: each has steps of its own, in the plan")
         graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
     if options.reading is not None or graph.reads_tokens:
         text = describe(source, graph, reading)
@@ -230,7 +265,7 @@ def compile_model(
     if exact:
         summary["plan"] = str(write_plan(output))
     elif x is not None:
-        summary |= looked_at(source, graph, output, x, options.say)
+        summary |= looked_at(source, graph, output, x)
     if text is not None:
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))

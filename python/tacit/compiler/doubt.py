@@ -12,39 +12,50 @@ from tacit.compiler.quantize import length
 from tacit.importers.source import Source
 from tacit.model import Model
 
-FEW = 2
-"""Inputs that are looked at: a look must not take long."""
+FEW = 4
+"""Inputs whose integers are looked at: a look must not take long."""
+MORE = 32
+"""Inputs whose float results say how far results are apart."""
 FAR = 0.5
 """The relative error from which on something is said: the results have little to do with the float model's."""
 SEED = 0
+ENTRY = "relative_error"
 
 
-def looked_at(
-    path: Path, graph: Source, output: Path, x: NDArray[np.float32], say: Callable[[str], None]
-) -> dict[str, Any]:
+def looked_at(path: Path, graph: Source, output: Path, x: NDArray[np.float32]) -> dict[str, Any]:
     """`relative_error` of the model `output` on a few of the inputs `x` (N, *shape), `exact` and `stochastic`.
 
-    It is the root of the mean square of differences over that of the float results. Large ones are said. Empty for
-    models of text, whose results at padding mean nothing, and for results that are all zero.
+    It is the root of the mean square of differences over the deviation of the float results. Empty for models of
+    text, whose results at padding mean nothing, and for results that are all the same.
     """
     if graph.reads_tokens or graph.masked:
         return {}
-    few = x[:FEW]
-    floats = FloatModel(path, (), length(graph), graph.masked, graph.selection)(few).astype(np.float64)
-    size = float(np.sqrt(np.square(floats).mean()))
+    floats = FloatModel(path, (), length(graph), graph.masked, graph.selection)(x[:MORE]).astype(np.float64)
+    size = float(floats.std())
     if not np.isfinite(size) or size == 0:
         return {}
     model = Model(output)
-    given = few.reshape(-1, *graph.example_shape)
-    found = {"exact": model.simulate(given), "stochastic": model.simulate(given, seed=SEED)}
-    errors = {kind: relative(model.real(integers), floats, size) for kind, integers in found.items()}
-    if max(errors.values()) > FAR:
+    few = x[:FEW].reshape(-1, *graph.example_shape)
+    found = {"exact": model.simulate(few), "stochastic": model.simulate(few, seed=SEED)}
+    wanted = floats[: len(few)]
+    return {ENTRY: {kind: relative(model.real(integers), wanted, size) for kind, integers in found.items()}}
+
+
+def largest(summary: dict[str, Any]) -> float:
+    """The larger of both errors that `looked_at` found; 0 where it found none."""
+    errors: dict[str, float] = summary.get(ENTRY, {})
+    return max(errors.values(), default=0.0)
+
+
+def say_far(summary: dict[str, Any], say: Callable[[str], None]) -> None:
+    """Say that results are far from the float model's, if they are."""
+    if largest(summary) > FAR:
+        errors = summary[ENTRY]
         say(
-            f"results on {len(few)} calibration inputs are {errors['exact']:.0%} off the float model's, and "
+            f"results on calibration inputs are {errors['exact']:.0%} off the float model's, and "
             f"{errors['stochastic']:.0%} as protocols round: take more bits (--activation-bits, --weight-bits, "
             "--target-agreement), --rounding exact, or more calibration inputs"
         )
-    return {"relative_error": errors}
 
 
 def relative(found: NDArray[np.float64], floats: NDArray[np.float64], size: float) -> float:

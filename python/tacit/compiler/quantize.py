@@ -22,6 +22,7 @@ MOST_COUNTED = 1 << 17
 """Values of a batch of one tensor by which errors of clipping are estimated."""
 UNIT = (0.0, 1.0)
 LINEAR = ("Conv", "Gemm")
+AFFINE = ("BatchNormalization", "AddConstant")
 BEYOND = 0.1
 """Part of the range that a quantised model states by which examples may leave it unnoticed."""
 SETTLED = 1e-5
@@ -110,8 +111,8 @@ def batches_of(path: Path, source: Source, x: NDArray[np.float32], tensors: list
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
-    """Tensors of the model that convolutions and matrix products read."""
-    names = {node.inputs[0] for node in source.nodes if node.operation["op"] in LINEAR}
+    """Tensors of the model that convolutions and matrix products read, or may read when others are part of them."""
+    names = {node.inputs[0] for node in source.nodes if node.operation["op"] in (*LINEAR, *AFFINE)}
     return tuple(name for name, where in source.observed().items() if name in names and where.channel is not None)
 
 

@@ -53,7 +53,7 @@ def unit_of_each(parts: Sequence[Part]) -> NDArray[np.float64] | float:
     """The unit of each value of the joined array (values,); 1 where there are no parts."""
     if not parts:
         return 1.0
-    return np.concatenate([np.full(part.size, part.unit) for part in parts])
+    return np.concatenate([np.full(part.size, part.unit) * np.array(part.units or 1.0) for part in parts])
 
 
 def listed(names: "Mapping[str, object] | Sequence[str]") -> str:

@@ -30,7 +30,8 @@ class Bounds(NamedTuple):
     def of(cls, ends: Sequence[int], scale: float, parts: Sequence[Part] = ()) -> Self:
         """From both ends in integers, and the real value of one, before the units of `parts`."""
         low, high = (float(end) * scale for end in ends)
-        return cls(low, high, scale, unit_of_each(parts) if len(parts) > 1 else 1.0)
+        apart = len(parts) > 1 or any(part.units for part in parts)
+        return cls(low, high, scale, unit_of_each(parts) if apart else 1.0)
 
     def clipped(self, x: NDArray[np.float32]) -> float:
         """Share of the values of `x` (any shape) that are cut by more than half a step, 0 to 1."""

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.extents import computed, declared_shape, sizes
 from tacit.importers.selection import listing, named, types
-from tacit.importers.source import MOST_AXES, Part, Selection
+from tacit.importers.source import MOST_AXES, Part, Selection, Unit
 
 INPUTS, RESULTS = "tacit.inputs", "tacit.results"
 KEPT = ".kept"
@@ -66,19 +66,20 @@ def join(model: onnx.ModelProto, selection: Selection, notes: list[str]) -> None
     Of several inputs `notes` say so.
     """
     units, states = dict(selection.units), {flat for flat, _ in kept(selection)}
+    uneven = {name for name, unit in selection.units if isinstance(unit, tuple)}
     afters = {flat for _, flat in kept(selection)}
     inputs = [entry for entry in computed(model) if entry.name not in states]
     if len(inputs) > 1:
         names = listing(entry.name for entry in inputs)
         notes.append(f"the result needs {len(inputs)} inputs, {names}: a .npz file has an array for each")
-    if len(inputs) > 1 or any(len(sizes(entry)) > MOST_AXES + 1 for entry in inputs):
+    if len(inputs) > 1 or any(len(sizes(entry)) > MOST_AXES + 1 or entry.name in uneven for entry in inputs):
         join_inputs(model, inputs, units)
     results = [entry.name for entry in model.graph.output if entry.name not in afters]
     if len(results) > 1:
         join_results(model, results, units)
 
 
-def join_inputs(model: onnx.ModelProto, entries: Sequence[onnx.ValueInfoProto], units: Mapping[str, float]) -> None:
+def join_inputs(model: onnx.ModelProto, entries: Sequence[onnx.ValueInfoProto], units: Mapping[str, Unit]) -> None:
     """Make slices of one input of all `entries`."""
     for entry in entries:
         if entry.type.tensor_type.elem_type != TensorProto.FLOAT:
@@ -97,11 +98,12 @@ def join_inputs(model: onnx.ModelProto, entries: Sequence[onnx.ValueInfoProto], 
     for name, shape in shapes.items():
         end = start + count(shape)
         part = f"{INPUTS}.{name}"
-        nodes.append(cut(model, INPUTS, part, (start, end)))
+        whole = len(shapes) == 1
+        nodes.append(same(INPUTS, part) if whole else cut(model, INPUTS, part, (start, end)))
         if units.get(name, 1.0) != 1.0:
             nodes.append(scaled(model, part, f"{part}.scaled", units[name]))
             part = f"{part}.scaled"
-        nodes.append(reshape(model, part, name, (0, *shape)))
+        nodes.append(same(part, name) if len(shape) == 1 else reshape(model, part, name, (0, *shape)))
         start = end
     others = [entry for entry in model.graph.input if entry.name not in shapes]
     del model.graph.input[:]
@@ -109,7 +111,7 @@ def join_inputs(model: onnx.ModelProto, entries: Sequence[onnx.ValueInfoProto], 
     insert(model, nodes)
 
 
-def join_results(model: onnx.ModelProto, names: Sequence[str], units: Mapping[str, float]) -> None:
+def join_results(model: onnx.ModelProto, names: Sequence[str], units: Mapping[str, Unit]) -> None:
     """Concatenate the results `names`."""
     kinds = types(model)
     parts = []
@@ -120,7 +122,7 @@ def join_results(model: onnx.ModelProto, names: Sequence[str], units: Mapping[st
         flat = f"{RESULTS}.{name}"
         model.graph.node.append(helper.make_node("Flatten", [name], [flat], f"{name}.flat", axis=1))
         if units.get(name, 1.0) != 1.0:
-            model.graph.node.append(scaled(model, flat, f"{flat}.scaled", 1 / units[name]))
+            model.graph.node.append(scaled(model, flat, f"{flat}.scaled", 1 / np.array(units[name])))
             flat = f"{flat}.scaled"
         parts.append(flat)
     model.graph.node.append(helper.make_node("Concat", parts, [RESULTS], RESULTS, axis=1))
@@ -136,7 +138,7 @@ def input_parts(names: Mapping[str, Shape], selection: Selection) -> tuple[Part,
     for name in names:
         own = name.removeprefix(start)
         if name.startswith(start) and own in names:
-            found.append(Part(own, names[own][1:], units.get(own, 1.0)))
+            found.append(Part.with_unit(own, names[own][1:], units.get(own, 1.0)))
     return tuple(found)
 
 
@@ -144,7 +146,7 @@ def result_parts(order: Sequence[str], names: Mapping[str, Shape], selection: Se
     """The results that were joined, in `order`."""
     units = dict(selection.units)
     shapes = {name: names.get(name) or names[f"{RESULTS}.{name}"] for name in order}
-    return tuple(Part(name, shape[1:], units.get(name, 1.0)) for name, shape in shapes.items())
+    return tuple(Part.with_unit(name, shape[1:], units.get(name, 1.0)) for name, shape in shapes.items())
 
 
 def count(shape: Shape) -> int:
@@ -163,13 +165,18 @@ def stored(model: onnx.ModelProto, name: str, value: object, kind: type[np.gener
     return name
 
 
+def same(read: str, write: str) -> onnx.NodeProto:
+    """An Identity."""
+    return helper.make_node("Identity", [read], [write], f"{write}.same")
+
+
 def reshape(model: onnx.ModelProto, read: str, write: str, shape: Shape) -> onnx.NodeProto:
     """A Reshape; 0 keeps the length of an axis."""
     return helper.make_node("Reshape", [read, stored(model, f"{write}.shape", shape, np.int64)], [write], f"{write}.of")
 
 
-def scaled(model: onnx.ModelProto, read: str, write: str, factor: float) -> onnx.NodeProto:
-    """A product with a constant."""
+def scaled(model: onnx.ModelProto, read: str, write: str, factor: object) -> onnx.NodeProto:
+    """A product with a constant, or one for each value of an example."""
     return helper.make_node("Mul", [read, stored(model, f"{write}.factor", factor, np.float32)], [write], write)
 
 

@@ -37,16 +37,22 @@ MOST_AXES = 3
 """Axes of a tensor without its batch that the engine has."""
 
 
+Unit = float | tuple[float, ...]
+"""How large 1 is in values: in all of them, or in each."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One of several inputs or results, or the only one, under its name in the model.
 
-    `shape` leaves the batch out. Its values are those of the joined tensor times `unit`, above 0.
+    `shape` leaves the batch out. Its values are those of the joined tensor times `unit`, above 0, and where there are
+    `units`, one for each value, times these.
     """
 
     name: str
     shape: tuple[int, ...]
     unit: float = 1.0
+    units: tuple[float, ...] = ()
 
     @property
     def size(self) -> int:
@@ -56,11 +62,18 @@ class Part:
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Part":
         """A part as the core describes it."""
-        return cls(content["name"], tuple(content["shape"]), float(content.get("unit", 1.0)))
+        units = tuple(map(float, content.get("units", ())))
+        return cls(content["name"], tuple(content["shape"]), float(content.get("unit", 1.0)), units)
+
+    @classmethod
+    def with_unit(cls, name: str, shape: tuple[int, ...], unit: Unit) -> "Part":
+        """A part of one unit, or of one for each value."""
+        return cls(name, shape, units=unit) if isinstance(unit, tuple) else cls(name, shape, unit)
 
     def content(self) -> dict[str, Any]:
         """The part as the core reads it."""
-        return {"name": self.name, "shape": list(self.shape), "unit": self.unit}
+        units = {"units": list(self.units)} if self.units else {}
+        return {"name": self.name, "shape": list(self.shape), "unit": self.unit, **units}
 
 
 @dataclass(frozen=True)
@@ -79,14 +92,14 @@ class Selection:
     Several results have commas between. `shapes` are those of inputs by name, the batch first; without a name, of the
     only one. `values` are those of inputs that are single numbers and no secret. `states` are pairs: an input that is
     kept from one example to the next, and the output that it is then. `units` say for inputs and results, where there
-    are several, how large 1 is in the tensor that they share.
+    are several, how large 1 is in the tensor that they share, and for an input of features the same for each.
     """
 
     result: str | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
-    units: tuple[tuple[str, float], ...] = ()
+    units: tuple[tuple[str, Unit], ...] = ()
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
@@ -94,8 +107,13 @@ class Selection:
         shapes = tuple((str(name), tuple(map(int, shape))) for name, shape in noted.get("input_shapes") or ())
         values = tuple((str(name), float(value)) for name, value in noted.get("input_values") or ())
         states = tuple((str(before), str(after)) for before, after in noted.get("states") or ())
-        units = tuple((str(name), float(unit)) for name, unit in noted.get("units") or ())
+        units = tuple((str(name), read_unit(unit)) for name, unit in noted.get("units") or ())
         return cls(noted.get("result"), shapes, values, states, units)
+
+
+def read_unit(content: object) -> Unit:
+    """A unit as a file's options have it: a number, or a list of them."""
+    return tuple(map(float, content)) if isinstance(content, list) else float(str(content))
 
 
 @dataclass

@@ -143,7 +143,7 @@ fn ranges_of_input(graph: &Graph) -> impl Iterator<Item = [i64; 2]> {
 
 /// The unit of each element of parts; 1 where there are none.
 fn units(parts: &[Part]) -> impl Iterator<Item = f64> {
-    let named = parts.iter().flat_map(|part| std::iter::repeat_n(part.unit, part.len()));
+    let named = parts.iter().flat_map(Part::unit_of_each);
     named.chain(std::iter::repeat(1.0))
 }
 

@@ -1,7 +1,7 @@
 //! Per-channel `factor * x + offset`: folded into the linear node before it; factors
 //! become a depthwise 1x1 convolution when there is none.
 
-use crate::source::ops::{AddConstant, BatchNormalization, Conv, Reshape};
+use crate::source::ops::{AddConstant, BatchNormalization, Conv, Gemm, Reshape};
 use crate::source::{FloatTensor, Program, SourceNode, SourceOp};
 use crate::{Error, Result};
 
@@ -31,6 +31,16 @@ impl Affine {
         Some(Self { factor, offset })
     }
 
+    /// `after(self(x))`.
+    fn then(&self, after: &Self) -> Self {
+        let factors = self.factor.iter().zip(&after.factor);
+        let offsets = self.offset.iter().zip(&after.factor).zip(&after.offset);
+        Self {
+            factor: factors.map(|(factor, next)| factor * next).collect(),
+            offset: offsets.map(|((offset, factor), next)| offset * factor + next).collect(),
+        }
+    }
+
     /// Makes the linear node `index` compute `affine(linear(x))`, leaving the
     /// original weights, which another node may read.
     pub(super) fn fold_into(&self, program: &mut Program, index: usize) {
@@ -54,6 +64,41 @@ impl Affine {
         }
     }
 
+    /// Makes the linear node `index`, which reads channels where [`is_dense`] says so, compute
+    /// `linear(affine(x))`: `W*(f*x + o) + b = (W*f)*x + (b + W*o)`.
+    pub(super) fn fold_into_reader(&self, program: &mut Program, index: usize) {
+        let (weight, bias) = weights(program, index);
+        let channels = self.factor.len();
+        let rows = weight.data.chunks_exact(channels);
+        let moved = rows.zip(&bias).map(|(row, bias)| {
+            let terms = row.iter().zip(&self.offset);
+            (bias + terms.map(|(w, o)| f64::from(*w) * o).sum::<f64>()) as f32
+        });
+        let moved = moved.collect();
+        let mut scaled = weight.clone();
+        for row in scaled.data.chunks_exact_mut(channels) {
+            let pairs = row.iter_mut().zip(&self.factor);
+            pairs.for_each(|(w, factor)| *w = (f64::from(*w) * factor) as f32);
+        }
+        store(program, index, scaled, moved);
+    }
+
+    /// A batch normalisation that does it.
+    fn to_norm(&self, program: &mut Program, base: &str) -> SourceOp {
+        let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
+        let mut store = |role: &str, values| {
+            program.store(&format!("{base}.{role}"), FloatTensor::vector(values))
+        };
+        let channels = self.factor.len();
+        SourceOp::from(BatchNormalization {
+            scale: store("factor", narrow(&self.factor)),
+            bias: store("offset", narrow(&self.offset)),
+            mean: store("mean", vec![0.0; channels]),
+            variance: store("variance", vec![1.0; channels]),
+            epsilon: 0.0,
+        })
+    }
+
     /// A depthwise convolution that does it.
     pub(super) fn to_convolution(&self, program: &mut Program, base: &str) -> SourceOp {
         let narrow = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
@@ -69,6 +114,36 @@ impl Affine {
             weight: program.store(&format!("{base}.weight"), weight),
             bias: Some(program.store(&format!("{base}.bias"), bias)),
         })
+    }
+}
+
+/// Whether `node` multiplies all channels of each position by one matrix.
+pub(super) fn is_dense(node: &SourceNode) -> bool {
+    let Some(Conv { kernel, stride, padding, groups, .. }) = node.op.get() else {
+        return node.op.is::<Gemm>();
+    };
+    (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1)
+}
+
+/// The weights of a linear node, and its constants, 0 where it has none.
+pub(super) fn weights(program: &Program, index: usize) -> (FloatTensor, Vec<f64>) {
+    let Some(linear) = program.source.nodes[index].op.linear() else {
+        return (FloatTensor::vector(vec![]), vec![]);
+    };
+    let weight = program.floats[linear.weight()].clone();
+    let bias = linear.bias().map(|name| &program.floats[name].data);
+    let zeros = || vec![0.0; weight.shape[0]];
+    let bias = bias.map_or_else(zeros, |b| b.iter().map(|v| f64::from(*v)).collect());
+    (weight, bias)
+}
+
+/// Gives a linear node other weights and constants.
+pub(super) fn store(program: &mut Program, index: usize, new: FloatTensor, constant: Vec<f32>) {
+    let base = program.source.nodes[index].name.clone();
+    let new_weight = program.store(&format!("{base}.weight"), new);
+    let new_bias = program.store(&format!("{base}.bias"), FloatTensor::vector(constant));
+    if let Some(linear) = program.source.nodes[index].op.linear_mut() {
+        linear.set_weights(new_weight, new_bias);
     }
 }
 
@@ -128,6 +203,49 @@ fn convert(program: &mut Program, index: usize) -> Result<()> {
     let op = affine.to_convolution(program, &node.name);
     program.source.nodes.splice(index..=index, as_image(SourceNode { op, ..node }, shape));
     Ok(())
+}
+
+/// Makes one node of each chain of factors and offsets that begins with factors, and that nothing
+/// else reads in between. An offset before factors stays: rounding these then changes less.
+pub(super) fn merge(mut program: Program) -> Result<Program> {
+    let shapes = program.shapes()?;
+    let mut index = 0;
+    while index < program.source.nodes.len() {
+        let node = program.source.nodes[index].clone();
+        let SourceNode { output, name, op, .. } = &node;
+        let shape = &shapes[output];
+        let first = Affine::of(&program, &node, shape);
+        if let Some(first) = first.filter(|_| op.is::<BatchNormalization>()) {
+            let (merged, last) = with_readers(&mut program, first, output, shape);
+            if last != *output {
+                let op = merged.to_norm(&mut program, name);
+                let node = &mut program.source.nodes[index];
+                (node.op, node.output) = (op, last);
+            }
+        }
+        index += 1;
+    }
+    Ok(program)
+}
+
+/// An affine node that writes `output` with those behind it, which are removed, and what the last
+/// of them wrote.
+fn with_readers(
+    program: &mut Program,
+    mut affine: Affine,
+    output: &str,
+    shape: &[usize],
+) -> (Affine, String) {
+    let mut output = output.to_owned();
+    while !program.source.is_kept(&output) {
+        let nodes = program.source.nodes.iter().enumerate();
+        let mut readers = nodes.filter(|(_, node)| node.inputs.contains(&output));
+        let (Some((reader, node)), None) = (readers.next(), readers.next()) else { break };
+        let Some(next) = Affine::of(program, node, shape) else { break };
+        affine = affine.then(&next);
+        output = program.source.nodes.remove(reader).output;
+    }
+    (affine, output)
 }
 
 /// Wraps a convolution on a flat tensor into two reshapes.

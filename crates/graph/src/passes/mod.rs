@@ -3,6 +3,7 @@
 //! valid.
 
 mod affine;
+mod affine_into_linear;
 mod dead;
 mod fold_batch_norm;
 mod fuse_bias;
@@ -26,13 +27,14 @@ pub struct Pass {
 
 /// The order in which [`run`] applies them. Biases are fused twice: before
 /// batch normalisation, so that it finds the convolution, and after it.
-pub const PASSES: [Pass; 11] = [
+pub const PASSES: [Pass; 12] = [
     Pass { name: "remove-dead", run: dead::run },
     Pass { name: "remove-identity", run: identity::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
     Pass { name: "fold-batch-norm", run: fold_batch_norm::run },
     Pass { name: "fuse-bias", run: fuse_bias::run },
     Pass { name: "norm-into-linear", run: norm_into_linear::run },
+    Pass { name: "affine-into-linear", run: affine_into_linear::run },
     Pass { name: "affine-to-convolution", run: affine::run },
     Pass { name: "relu-past-concat", run: relu_past_concat::run },
     Pass { name: "pool-before-relu", run: pool_before_relu::run },

@@ -3,9 +3,9 @@
 //! becomes one convolution of both inputs, which holds the factors on a diagonal. What else
 //! reads a norm reads a depthwise convolution of the bare one.
 
-use super::affine::Affine;
+use super::affine::{self, Affine};
 use crate::Result;
-use crate::source::ops::{Add, Conv, Join, LayerNorm};
+use crate::source::ops::{Add, Join, LayerNorm};
 use crate::source::{FloatTensor, Program, SourceNode};
 
 /// A norm without factors, and what was taken off it.
@@ -82,37 +82,22 @@ fn take_over(program: &mut Program, norm: &Bare) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether `node` multiplies each position by one matrix.
+/// Whether `node` multiplies each position by one matrix, and reads no join.
 fn is_dense(program: &Program, node: &SourceNode) -> bool {
-    let Some(Conv { kernel, stride, padding, groups, .. }) = node.op.get() else { return false };
-    let plain = (*kernel, *stride, *padding, *groups) == ([1, 1], [1, 1], [0; 4], 1);
     let producer = program.source.producer(&node.inputs[0]);
-    plain && !producer.is_some_and(|producer| program.source.nodes[producer].op.is::<Join>())
+    affine::is_dense(node)
+        && !producer.is_some_and(|producer| program.source.nodes[producer].op.is::<Join>())
 }
 
-/// `W*(f*x + o) + b = (W*f)*x + (b + W*o)`.
 fn fold(program: &mut Program, index: usize, norm: &Bare) {
-    let (weight, bias) = weights(program, index);
-    let channels = norm.affine.factor.len();
-    let rows = weight.data.chunks_exact(channels);
-    let moved = rows.zip(&bias).map(|(row, bias)| {
-        let terms = row.iter().zip(&norm.affine.offset);
-        (bias + terms.map(|(w, o)| f64::from(*w) * o).sum::<f64>()) as f32
-    });
-    let moved = moved.collect();
-    let mut scaled = weight.clone();
-    for row in scaled.data.chunks_exact_mut(channels) {
-        let pairs = row.iter_mut().zip(&norm.affine.factor);
-        pairs.for_each(|(w, factor)| *w = (f64::from(*w) * factor) as f32);
-    }
-    store(program, index, scaled, moved);
+    norm.affine.fold_into_reader(program, index);
     let inputs = &mut program.source.nodes[index].inputs;
     inputs.iter_mut().for_each(|input| input.clone_from(&norm.bare));
 }
 
 /// `W*u + f*x + o` as one matrix times both.
 fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result<()> {
-    let (weight, bias) = weights(program, linear);
+    let (weight, bias) = affine::weights(program, linear);
     let outputs = bias.len();
     let inner = weight.data.len() / outputs;
     let mut data = Vec::with_capacity(weight.data.len() + outputs * outputs);
@@ -124,7 +109,7 @@ fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result
     }
     let both = FloatTensor { shape: vec![outputs, inner + outputs, 1, 1], data };
     let moved = bias.iter().zip(&norm.affine.offset).map(|(b, o)| (b + o) as f32).collect();
-    store(program, linear, both, moved);
+    affine::store(program, linear, both, moved);
     let output = program.source.nodes[sum].output.clone();
     let joined = program.source.fresh(&format!("{output}.joined"));
     let mut product = program.source.nodes.remove(linear);
@@ -138,32 +123,12 @@ fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result
     program.shapes().map(drop)
 }
 
-fn weights(program: &Program, index: usize) -> (FloatTensor, Vec<f64>) {
-    let Some(linear) = program.source.nodes[index].op.linear() else {
-        return (FloatTensor::vector(vec![]), vec![]);
-    };
-    let weight = program.floats[linear.weight()].clone();
-    let bias = linear.bias().map(|name| &program.floats[name].data);
-    let zeros = || vec![0.0; weight.shape[0]];
-    let bias = bias.map_or_else(zeros, |b| b.iter().map(|v| f64::from(*v)).collect());
-    (weight, bias)
-}
-
-fn store(program: &mut Program, index: usize, new: FloatTensor, constant: Vec<f32>) {
-    let base = program.source.nodes[index].name.clone();
-    let new_weight = program.store(&format!("{base}.weight"), new);
-    let new_bias = program.store(&format!("{base}.bias"), FloatTensor::vector(constant));
-    if let Some(linear) = program.source.nodes[index].op.linear_mut() {
-        linear.set_weights(new_weight, new_bias);
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::tests::{conv, floats, node, program};
     use super::*;
-    use crate::source::ops::{Gelu, Multiply};
+    use crate::source::ops::{Conv, Gelu, Multiply};
 
     /// A norm whose result a convolution, a sum with a convolution's result, and something
     /// else read.

@@ -149,7 +149,9 @@ fn parts(parts: &[Part], tensor: &Tensor) -> Check<()> {
     let mut total = 0usize;
     for part in parts {
         check_name(&part.name)?;
-        let scaled = part.unit.is_finite() && part.unit > 0.0;
+        let each = part.units.is_empty() || part.units.len() == part.len();
+        let mut units = part.units.iter().chain([&part.unit]);
+        let scaled = each && units.all(|unit| unit.is_finite() && *unit > 0.0);
         ensure(scaled && part.shape.len() <= MAX_AXES && !part.is_empty(), || {
             format!("its part `{}` has no possible shape or unit", part.name)
         })?;

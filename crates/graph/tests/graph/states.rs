@@ -116,7 +116,9 @@ fn a_state_without_a_next_value_is_refused() {
 /// The mean with two inputs of one value each, the second a hundred times larger.
 fn in_parts() -> Model {
     let mut source = Source::from_json(MEAN).unwrap();
-    let part = |name: &str, unit| Part { name: name.into(), shape: vec![1, 1, 1, 1], unit };
+    let shape = vec![1, 1, 1, 1];
+    let part =
+        |name: &str, unit| Part { name: name.into(), shape: shape.clone(), unit, units: vec![] };
     source.inputs = vec![part("small", 1.0), part("large", 100.0)];
     source.outputs = vec![part("twice small", 1.0), part("twice large", 100.0)];
     lower(source, floats(), &ranges().into(), &Options::default()).unwrap()
@@ -136,10 +138,26 @@ fn parts_have_units_of_their_own() {
     assert_ne!(digest(&model.graph), digest(&plain.graph));
 }
 
+/// Two values of one input.
+fn single(units: &[f64]) -> Part {
+    Part { name: "x".into(), shape: vec![1, 2, 1, 1], unit: 1.0, units: units.to_vec() }
+}
+
+#[test]
+fn values_of_a_part_have_units_of_their_own() {
+    let mut model = mean(&Options::default()).unwrap();
+    let plain = model.graph.quantize_input(&[0.5, 0.25]).unwrap();
+    model.graph.inputs = vec![single(&[8.0, 0.125])];
+    verify_model(&model).unwrap();
+    assert_eq!(model.graph.quantize_input(&[4.0, 0.03125]).unwrap(), plain);
+    let text = model.graph.public_json();
+    assert_eq!(Graph::from_json(&text).unwrap().inputs, model.graph.inputs);
+}
+
 #[test]
 fn one_part_gives_its_shape() {
     let mut model = mean(&Options::default()).unwrap();
-    model.graph.inputs = vec![Part { name: "x".into(), shape: vec![1, 2, 1, 1], unit: 1.0 }];
+    model.graph.inputs = vec![single(&[])];
     assert_eq!(model.graph.input_shape(), [1, 2, 1, 1]);
     assert_eq!(model.graph.output_shape(), [2]);
     verify_model(&model).unwrap();
@@ -147,7 +165,9 @@ fn one_part_gives_its_shape() {
 
 #[test]
 fn parts_that_cannot_be_are_refused() {
-    let changes: [&dyn Fn(&mut Part); 6] = [
+    let changes: [&dyn Fn(&mut Part); 8] = [
+        &|part| part.units = vec![0.0],
+        &|part| part.units = vec![1.0; 2],
         &|part| part.unit = 0.0,
         &|part| part.unit = f64::NAN,
         &|part| part.shape = vec![2],
