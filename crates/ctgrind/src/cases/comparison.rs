@@ -52,7 +52,9 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3))),
     Case::new("comparison", "keys of numbers", |run| {
         let words = run.words(COUNT, 32);
-        run.kernel("keys", || words.iter().map(|word| key(f32::from_bits(*word as u32))).sum::<i64>());
+        run.kernel("keys", || {
+            words.iter().map(|word| key(f32::from_bits(*word as u32))).sum::<i64>()
+        });
     }),
     Case::new("decode", "opening of a result", |run| {
         let end = |end: &mut End| {
