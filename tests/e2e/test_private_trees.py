@@ -29,4 +29,6 @@ def test_a_model_of_xgboost_runs_privately(tacit, tmp_path: Path) -> None:
     runs = -(-len(x) // 32)
     trees = [next(row for row in report["layers"] if row["name"] == "trees") for report in (run, planned)]
     sent = [sum(row["bytes"].values()) for row in trees]
-    assert (sent[0], trees[0]["rounds"]) == (runs * sent[1], runs * trees[1]["rounds"])
+    assert sent[0] == runs * sent[1]
+    # A run may begin with the message of the party that ended the one before.
+    assert runs * (trees[1]["rounds"] - 1) < trees[0]["rounds"] <= runs * trees[1]["rounds"]

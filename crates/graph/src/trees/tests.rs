@@ -113,6 +113,69 @@ fn the_interpreter_reaches_the_leaves_that_a_walk_reaches() {
     }
 }
 
+/// Every shape of a tree with so many tests, each as the numbers of tests on the left of its nodes,
+/// parents before children.
+fn shapes(tests: usize) -> Vec<Vec<usize>> {
+    if tests == 0 {
+        return vec![Vec::new()];
+    }
+    let split = |left: usize| {
+        let pairs = shapes(left).into_iter().flat_map(move |below| {
+            shapes(tests - 1 - left).into_iter().map(move |other| (below.clone(), other))
+        });
+        pairs.map(move |(below, other)| [vec![left], below, other].concat())
+    };
+    (0..tests).flat_map(split).collect()
+}
+
+/// Adds the part of a shape with so many tests; test i of the shape tests feature i.
+fn plant(tree: &mut Tree, shape: &[usize], first: usize, tests: usize) -> usize {
+    let node = tree.feature.len();
+    tree.feature.push(if tests == 0 { -1 } else { first as i64 });
+    tree.threshold.push(0.5f32.to_bits());
+    tree.missing_left.push(false);
+    tree.left.push(0);
+    tree.right.push(0);
+    tree.value.push(node as f64);
+    if tests > 0 {
+        let below = shape[first];
+        tree.left[node] = plant(tree, shape, first + 1, below);
+        tree.right[node] = plant(tree, shape, first + 1 + below, tests - 1 - below);
+    }
+    node
+}
+
+#[test]
+fn every_tree_of_at_most_seven_tests_for_all_outcomes() {
+    let mut layouts = [0; 2];
+    for tests in 1..=7usize {
+        for shape in shapes(tests) {
+            let mut tree = grown(&mut Random::seeded(1), [1, 1], 0, 0);
+            tree.feature.clear();
+            tree.threshold.clear();
+            tree.missing_left.clear();
+            tree.left.clear();
+            tree.right.clear();
+            tree.value.clear();
+            plant(&mut tree, &shape, 0, tests);
+            let forest = ensemble(&mut Random::seeded(1), 1, [1, 1]);
+            let one = Ensemble { features: tests, divisor: 1.0, trees: vec![tree], ..forest };
+            let model = one.lower("auto").unwrap();
+            let paths = model.graph.nodes[0].op.get::<Trees>().unwrap().paths;
+            layouts[usize::from(matches!(paths, Paths::Table(_)))] += 1;
+            let scale = model.graph.tensors[1].format.scale;
+            for outcomes in 0..1usize << tests {
+                let x = (0..tests).map(|test| ((outcomes >> test) & 1) as f32);
+                let x: Vec<f32> = x.collect();
+                let keys = model.graph.quantize_input(&x).unwrap();
+                let found = interpret(&model, &keys).unwrap()[0] as f64 * scale;
+                assert!((found - walked(&one, &x)[0]).abs() <= scale, "{shape:?} {x:?}");
+            }
+        }
+    }
+    assert!(layouts.iter().all(|count| *count > 0), "{layouts:?}");
+}
+
 #[test]
 fn layouts_are_chosen_by_the_largest_tree() {
     let mut rng = Random::seeded(72);
