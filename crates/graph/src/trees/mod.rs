@@ -27,6 +27,8 @@ const INPUT_BITS: u32 = KEY_BITS + 1;
 const ACTIVATION_BITS: u32 = 8;
 /// Bytes that a test takes, about: a comparison of 38 bits with its correlations.
 const BYTES_OF_TEST: usize = 50;
+/// Bytes that take as long as a level of gates does, about, at 400 Mbit/s and 20 ms.
+const BYTES_OF_LEVEL: usize = 1 << 20;
 
 /// Decision trees whose leaves are added up.
 #[derive(Clone, Debug, Deserialize)]
@@ -97,9 +99,14 @@ impl Ensemble {
                 .map_err(|why| misuse(format!("tree {index} {why}")))
         });
         let grown = grown.collect::<Result<Vec<_>>>()?;
-        let op = Trees { trees: grown.len(), paths: self.paths(&grown)?, values: self.values };
-        let fraction = self.fraction(&grown);
-        let weights = self.weights(&op, &grown, fraction)?;
+        self.padded(suite, &grown, self.paths(&grown)?)
+    }
+
+    /// Makes the model with trees padded to one layout.
+    fn padded(&self, suite: &str, grown: &[Grown<'_>], paths: Paths) -> Result<Model> {
+        let op = Trees { trees: grown.len(), paths, values: self.values };
+        let fraction = self.fraction(grown);
+        let weights = self.weights(&op, grown, fraction)?;
         let model = Model {
             graph: self.graph(suite, op, fraction),
             weights: BTreeMap::from([(0, weights)]),
@@ -123,15 +130,19 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The layout of fewer bytes for trees of the largest depth and number of tests.
+    /// The layout of less time for trees of the largest depth and number of tests.
     fn paths(&self, grown: &[Grown<'_>]) -> Result<Paths> {
         let depth = grown.iter().map(Grown::depth).max().unwrap_or(0).max(1);
         let tests = grown.iter().map(|tree| tree.tests().len()).max().unwrap_or(0).max(1);
         let complete = (depth <= MAX_DEPTH as usize).then_some(Paths::Complete(depth as u32));
         let table = (tests <= MAX_TABLE as usize).then_some(Paths::Table(tests as u32));
         let value = RESULT_BITS.div_ceil(8) as usize * self.values;
-        let bytes = |paths: &Paths| paths.tests() * BYTES_OF_TEST + paths.leaves() * value;
-        [table, complete].into_iter().flatten().min_by_key(bytes).ok_or_else(|| {
+        let price = |paths: &Paths| {
+            let levels = if let Paths::Complete(depth) = paths { *depth as usize } else { 0 };
+            let each = paths.tests() * BYTES_OF_TEST + paths.leaves() * value;
+            grown.len() * each + levels * BYTES_OF_LEVEL
+        };
+        [table, complete].into_iter().flatten().min_by_key(price).ok_or_else(|| {
             Error::unsupported(
                 &self.name,
                 format!("has trees of depth {depth}, at most {MAX_DEPTH} are run"),

@@ -39,7 +39,7 @@ fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: 
     let mut waiting = vec![(0, 0)];
     let mut left = tests;
     while let Some((node, level)) = waiting.pop() {
-        if level == depth || left == 0 || rng.word() % 4 == 0 {
+        if level == depth || left == 0 || rng.word().is_multiple_of(4) {
             continue;
         }
         left -= 1;
@@ -147,7 +147,6 @@ fn plant(tree: &mut Tree, shape: &[usize], first: usize, tests: usize) -> usize 
 
 #[test]
 fn every_tree_of_at_most_seven_tests_for_all_outcomes() {
-    let mut layouts = [0; 2];
     for tests in 1..=7usize {
         for shape in shapes(tests) {
             let mut tree = grown(&mut Random::seeded(1), [1, 1], 0, 0);
@@ -160,36 +159,37 @@ fn every_tree_of_at_most_seven_tests_for_all_outcomes() {
             plant(&mut tree, &shape, 0, tests);
             let forest = ensemble(&mut Random::seeded(1), 1, [1, 1]);
             let one = Ensemble { features: tests, divisor: 1.0, trees: vec![tree], ..forest };
-            let model = one.lower("auto").unwrap();
-            let paths = model.graph.nodes[0].op.get::<Trees>().unwrap().paths;
-            layouts[usize::from(matches!(paths, Paths::Table(_)))] += 1;
-            let scale = model.graph.tensors[1].format.scale;
-            for outcomes in 0..1usize << tests {
-                let x = (0..tests).map(|test| ((outcomes >> test) & 1) as f32);
-                let x: Vec<f32> = x.collect();
-                let keys = model.graph.quantize_input(&x).unwrap();
-                let found = interpret(&model, &keys).unwrap()[0] as f64 * scale;
-                assert!((found - walked(&one, &x)[0]).abs() <= scale, "{shape:?} {x:?}");
+            let checked = [Grown::new(&one.trees[0], [tests, 1]).unwrap()];
+            let depth = checked[0].depth() as u32;
+            for paths in [Paths::Table(tests as u32), Paths::Complete(depth)] {
+                let model = one.padded("auto", &checked, paths).unwrap();
+                let scale = model.graph.tensors[1].format.scale;
+                for outcomes in 0..1usize << tests {
+                    let x = (0..tests).map(|test| ((outcomes >> test) & 1) as f32);
+                    let x: Vec<f32> = x.collect();
+                    let keys = model.graph.quantize_input(&x).unwrap();
+                    let found = interpret(&model, &keys).unwrap()[0] as f64 * scale;
+                    assert!((found - walked(&one, &x)[0]).abs() <= scale, "{shape:?} {x:?}");
+                }
             }
         }
     }
-    assert!(layouts.iter().all(|count| *count > 0), "{layouts:?}");
 }
 
 #[test]
 fn layouts_are_chosen_by_the_largest_tree() {
     let mut rng = Random::seeded(72);
-    let paths = |depth, tests| {
+    let paths = |count, depth, tests| {
         let mut rng = Random::seeded(5);
-        let mut trees: Vec<Tree> = (0..40).map(|_| grown(&mut rng, [4, 1], depth, tests)).collect();
-        trees.truncate(40);
+        let trees = (0..count).map(|_| grown(&mut rng, [4, 1], depth, tests)).collect();
         let one = Ensemble { trees, ..ensemble(&mut rng, 1, [1, 1]) };
         one.lower("auto").map(|model| model.graph.nodes[0].op.get::<Trees>().unwrap().paths)
     };
-    assert_eq!(paths(2, 3).unwrap(), Paths::Complete(2));
-    assert_eq!(paths(4, 4).unwrap(), Paths::Table(4));
-    assert_eq!(paths(5, 31).unwrap(), Paths::Complete(5));
-    assert!(matches!(paths(12, 200), Err(Error::Unsupported { .. })));
+    assert_eq!(paths(40, 2, 3).unwrap(), Paths::Table(3));
+    assert_eq!(paths(40, 4, 4).unwrap(), Paths::Table(4));
+    assert_eq!(paths(9000, 3, 7).unwrap(), Paths::Complete(3));
+    assert_eq!(paths(40, 5, 31).unwrap(), Paths::Complete(5));
+    assert!(matches!(paths(40, 12, 200), Err(Error::Unsupported { .. })));
     assert!(ensemble(&mut rng, 1, [1, 1]).lower("auto").is_ok());
 }
 

@@ -83,6 +83,11 @@ impl TreesLayer {
         Ok(Self { trees: trees.clone(), features, outputs, selection, shape, paths })
     }
 
+    /// Says whether every session selects on a mask, before its inputs exist.
+    pub(crate) fn set_preprocessed(&mut self, preprocessed: bool) {
+        self.selection.preprocessed = preprocessed;
+    }
+
     /// For each tree of each input the values of its tests, then those of its leaves, which the
     /// server knows.
     fn rows(&self, y: &Share, leaves: Option<&[i64]>) -> Share {
@@ -131,7 +136,7 @@ impl LinearProtocol for TreesLayer {
     }
 
     fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
-        let keep = source.preprocesses;
+        let keep = self.selection.preprocessed || source.preprocesses;
         let NodeWeights { weight, bias } = &source.take()?;
         let mut matrix = Zeroizing::new(vec![0i32; weight.len() * self.features]);
         for (row, code) in matrix.chunks_exact_mut(self.features.max(1)).zip(weight) {
@@ -149,6 +154,10 @@ impl LinearProtocol for TreesLayer {
         let [values, base] = [leaves, base].map(|values| Zeroizing::new(values.to_vec()));
         let ready = if keep { ready.keeping(&matrix) } else { ready };
         Ok(Some(Encoded::new(ready).with(Leaves { values, base })))
+    }
+
+    fn is_preprocessed(&self) -> bool {
+        self.selection.preprocessed
     }
 
     fn preprocess(&self) -> Option<&dyn Preprocess> {
