@@ -20,7 +20,7 @@ SMALL = GOLDEN / "xgboost_small.json"
 
 
 def small() -> Any:
-    """The JSON of a model of XGBoost."""
+    """The JSON of a model of XGBoost, which was trained on random numbers for these tests."""
     return json.loads(SMALL.read_text())
 
 
