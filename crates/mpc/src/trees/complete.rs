@@ -67,7 +67,7 @@ impl Complete {
         Self { count, values, out_bits, circuit, leaves: reached, first }
     }
 
-    /// Who sends last before values are chosen; the client asks for these.
+    /// The OTs of the leaves' values, all of which the client receives.
     fn switch(&self) -> Switch {
         let job = Job { count: self.count, choice_bits: 1, entry: Entry::Word(self.out_bits) };
         Switch::to(Role::Client, vec![job; self.leaves.len() * self.values])
