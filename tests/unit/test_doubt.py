@@ -5,6 +5,7 @@ import pytest
 from networks import Network
 from tacit.compiler import Options, compile_model
 from tacit.compiler.wider import Wider
+from tacit.errors import UnsupportedError
 from tacit.model import Model
 
 
@@ -76,3 +77,18 @@ def test_more_bits_that_do_not_help_are_not_taken(tmp_path):
     first = {"relative_error": {"exact": 0.3, "stochastic": 0.4}}
     assert Wider(compiled, said.append).enough(tmp_path / "x.tacit", 8, first) is first
     assert said == [] and list(tmp_path.iterdir()) == []
+
+
+def test_layers_without_room_for_12_bits_take_11(tmp_path):
+    errors, tried = {10: 0.4, 11: 0.05}, []
+
+    def compiled(path, bits):
+        tried.append(bits)
+        if bits not in errors:
+            raise UnsupportedError("needs a width of 40")
+        path.write_text(str(bits))
+        return {"relative_error": {"exact": errors[bits], "stochastic": errors[bits]}}
+
+    output = tmp_path / "x.tacit"
+    Wider(compiled, [].append).enough(output, 8, {"relative_error": {"exact": 0.9, "stochastic": 0.9}})
+    assert tried == [10, 12, 11] and output.read_text() == "11"

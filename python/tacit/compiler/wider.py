@@ -9,8 +9,8 @@ from typing import Any
 from tacit.compiler.doubt import largest
 from tacit.errors import UnsupportedError
 
-WIDTHS = (10, 12)
-"""Bits of activations and weights that are tried one after another."""
+WIDTHS = ((10,), (12, 11))
+"""Bits of activations and weights that are tried one after another, each with what is tried if layers have no room."""
 NEAR = 0.1
 """The relative error of results on calibration inputs up to which bits suffice."""
 WORTH = 0.8
@@ -30,17 +30,14 @@ class Wider:
 
         More are taken while results on calibration inputs are far from the float model's and more bits help.
         """
-        for more in WIDTHS:
+        for widths in WIDTHS:
             before = largest(summary)
             if before <= NEAR:
                 break
             with TemporaryDirectory(dir=output.parent, prefix=f".{output.stem}-") as folder:
                 tried = Path(folder) / output.name
-                try:
-                    found = self.compile(tried, more)
-                except UnsupportedError:
-                    break
-                if largest(found) > WORTH * before:
+                more, found = self.first(tried, widths)
+                if found is None or largest(found) > WORTH * before:
                     continue
                 self.say(
                     f"results of {bits} bits are {before:.0%} off the float model's on calibration inputs, of {more} "
@@ -50,3 +47,12 @@ class Wider:
                 tried.replace(output)
                 summary, bits = found, more
         return summary
+
+    def first(self, path: Path, widths: tuple[int, ...]) -> tuple[int, Summary | None]:
+        """The first of some widths that can be compiled, and the summary of that; None if none can."""
+        for bits in widths:
+            try:
+                return bits, self.compile(path, bits)
+            except UnsupportedError:
+                continue
+        return 0, None
