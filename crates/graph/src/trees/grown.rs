@@ -1,6 +1,6 @@
 //! A tree that was found to be one: every node is reached once, and every number is one.
 
-use super::Tree;
+use super::tree::Tree;
 use crate::error::Check;
 use crate::ops::ensure;
 

@@ -5,6 +5,7 @@
 
 mod grown;
 mod padded;
+mod tree;
 
 use crate::error::{Error, Result};
 use crate::ir::{Format, Graph, Model, Node, NodeWeights, Nonlinear, Tensor, VERSION};
@@ -14,6 +15,7 @@ use grown::Grown;
 use padded::Padded;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+pub use tree::Tree;
 
 /// Longest JSON of an ensemble, in bytes.
 const MAX_JSON: usize = 1 << 30;
@@ -54,24 +56,6 @@ pub struct Ensemble {
     pub ties_left: bool,
     /// The trees.
     pub trees: Vec<Tree>,
-}
-
-/// A decision tree by its nodes, the root first.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tree {
-    /// The feature that each node tests; -1 at leaves.
-    pub feature: Vec<i64>,
-    /// The bits of each threshold, a 32-bit floating-point number; numbers below it go left.
-    pub threshold: Vec<u32>,
-    /// Whether missing values go left.
-    pub missing_left: Vec<bool>,
-    /// The node on the left.
-    pub left: Vec<usize>,
-    /// The node on the right.
-    pub right: Vec<usize>,
-    /// The values of each node, one node after another; only those of leaves count.
-    pub value: Vec<f64>,
 }
 
 impl Ensemble {
@@ -172,7 +156,7 @@ impl Ensemble {
         let mut weights = NodeWeights { weight: Vec::new(), bias: Vec::new() };
         let mut leaves = Vec::with_capacity(op.leaf_values());
         for tree in grown {
-            let padded = Padded::new(tree, op.paths, self.ties_left)?;
+            let padded = Padded::new(tree, op.paths, self.ties_left).map_err(misuse)?;
             weights.weight.extend(padded.codes);
             weights.bias.extend(padded.thresholds);
             leaves.extend(padded.leaves.iter().flat_map(|leaf| tree.value(*leaf)).map(rounded));

@@ -1,8 +1,8 @@
 //! A tree in the shape that all trees of an ensemble have.
 
-use super::Tree;
 use super::grown::Grown;
-use crate::error::Result;
+use super::tree::Tree;
+use crate::error::Check;
 use crate::keys::key;
 use crate::ops::trees::{NO_FEATURE, Paths};
 
@@ -22,7 +22,7 @@ pub(super) struct Padded {
 
 impl Padded {
     /// Pads a tree, whose depth and tests fit `paths`.
-    pub(super) fn new(grown: &Grown<'_>, paths: Paths, ties_left: bool) -> Result<Self> {
+    pub(super) fn new(grown: &Grown<'_>, paths: Paths, ties_left: bool) -> Check<Self> {
         let mut padded = Self {
             codes: vec![NO_FEATURE; paths.tests()],
             thresholds: vec![LEFT; paths.tests()],
@@ -36,9 +36,9 @@ impl Padded {
     }
 
     /// Puts a test of the tree at a place.
-    fn test(&mut self, at: usize, tree: &Tree, node: usize, ties_left: bool) -> Result<()> {
+    fn test(&mut self, at: usize, tree: &Tree, node: usize, ties_left: bool) -> Check<()> {
         let feature = i32::try_from(tree.feature[node]).ok().and_then(|f| f.checked_mul(2));
-        let feature = feature.ok_or_else(|| super::misuse("a tree with too many features"))?;
+        let feature = feature.ok_or("a tree with too many features")?;
         let missing_left = tree.missing_left[node];
         let threshold = key(f32::from_bits(tree.threshold[node])) + i64::from(ties_left);
         self.codes[at] = feature + i32::from(missing_left);
@@ -47,7 +47,7 @@ impl Padded {
     }
 
     /// The nodes below a leaf are tests that pad the tree, and all their leaves are this leaf.
-    fn complete(&mut self, grown: &Grown<'_>, ties_left: bool) -> Result<()> {
+    fn complete(&mut self, grown: &Grown<'_>, ties_left: bool) -> Check<()> {
         let (tree, tests) = (grown.tree(), self.codes.len());
         let mut waiting = vec![(0usize, 0usize)];
         while let Some((place, node)) = waiting.pop() {
@@ -66,7 +66,7 @@ impl Padded {
     }
 
     /// Walks the tree for all outcomes of its tests.
-    fn tabulate(&mut self, grown: &Grown<'_>, ties_left: bool) -> Result<()> {
+    fn tabulate(&mut self, grown: &Grown<'_>, ties_left: bool) -> Check<()> {
         let tree = grown.tree();
         let mut place = vec![0; tree.feature.len()];
         for (at, node) in grown.tests().iter().enumerate() {

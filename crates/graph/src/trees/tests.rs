@@ -224,3 +224,35 @@ fn hostile_trees_are_refused() {
     }
     assert!(Ensemble::from_json("{}").is_err());
 }
+
+#[test]
+fn hostile_graphs_are_refused_before_anything_is_allocated() {
+    let forest = ensemble(&mut Random::seeded(74), 1, [1, 1]);
+    let sound = forest.lower("auto").unwrap().graph;
+    assert!(crate::verify(&sound).is_ok());
+    let huge = |trees, paths, values| {
+        let mut graph = sound.clone();
+        graph.nodes[0].op = Trees { trees, paths, values }.into();
+        graph
+    };
+    let mut narrow = sound.clone();
+    narrow.tensors[0].format.bits = KEY_BITS - 1;
+    narrow.input_range = [0, 1];
+    let mut wide = sound.clone();
+    wide.tensors[1].format.bits = KEY_BITS + 1;
+    for graph in [
+        huge(usize::MAX, Paths::Complete(8), 1),
+        huge(1, Paths::Complete(u32::MAX), 1),
+        huge(1, Paths::Complete(0), 1),
+        huge(1, Paths::Table(8), 1),
+        huge(1, Paths::Table(0), 1),
+        huge(0, Paths::Table(3), 1),
+        huge(1, Paths::Table(3), 0),
+        huge(1, Paths::Table(3), usize::MAX),
+        huge(1 << 19, Paths::Table(3), 1 << 6),
+        narrow,
+        wide,
+    ] {
+        assert!(crate::verify(&graph).is_err(), "{:?}", graph.nodes);
+    }
+}

@@ -17,7 +17,7 @@ use ot::{Entry, Job, Table};
 use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
 
-use super::Paths;
+use super::paths::Paths;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
 use crate::correlations::{Correlations, Demand};

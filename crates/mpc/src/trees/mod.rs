@@ -13,12 +13,10 @@
 //! behind [`Paths`]: a new one is a file here and a line in [`layout`].
 
 mod complete;
+mod paths;
 mod table;
 
-use std::fmt::Debug;
-
 use graph::ops;
-use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::boolean::compare::{self, Comparison, Radix};
@@ -26,30 +24,7 @@ use crate::correlations::{Correlations, Demand};
 use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
-
-/// A layout of paths, for trees of one shape: from shared outcomes of tests to the value of a
-/// leaf.
-trait Paths: Debug + Send + Sync {
-    /// How it does that, for people.
-    fn describe(&self) -> String;
-
-    /// The correlations that one run consumes.
-    fn demand(&self) -> Demand;
-
-    /// Bytes and rounds of one run.
-    fn cost(&self) -> Cost;
-
-    /// Runs it on xor shares of whether each test goes right, a plane of all trees for each test,
-    /// and the server's values of leaves, tree by tree and leaf by leaf. Returns shares of the
-    /// values, tree by tree.
-    fn run(
-        &self,
-        channel: &mut Channel,
-        right: Vec<Bits>,
-        leaves: &[&[u64]],
-        ots: Correlations,
-    ) -> Result<Vec<u64>>;
-}
+use paths::Paths;
 
 /// Sizes of trees that have one shape.
 #[derive(Clone, Copy, Debug)]

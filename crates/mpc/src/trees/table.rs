@@ -17,7 +17,7 @@ use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
-use super::Paths;
+use super::paths::Paths;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::correlations::{Correlations, Demand};
 

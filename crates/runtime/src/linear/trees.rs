@@ -9,6 +9,7 @@ use graph::ops::Trees;
 use graph::ops::trees::KEY_BITS;
 use graph::{Conv, Linear, NodeWeights, Rounding};
 use mpc::Share;
+use mpc::compare::Radix;
 use mpc::linear::coefficient::{Layer, ServerWeights};
 use mpc::trees::{self, Shape};
 use wire::{Error, Result};
@@ -21,7 +22,6 @@ use crate::step::linear::{LinearProtocol, Preprocess};
 use crate::step::sliced::Sliced;
 use crate::step::spent::Spent;
 use crate::step::weights::{Encoded, WeightSource};
-use crate::suites::NodeContext;
 
 /// Signed width of the numbers in the selection matrix, which are 0, 1 or 2.
 const SELECTION_BITS: u32 = 2;
@@ -48,6 +48,19 @@ pub struct TreesLayer {
     paths: Sliced,
 }
 
+/// Sizes of an ensemble in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Inputs of one run.
+    pub batch: usize,
+    /// Features of one input.
+    pub features: usize,
+    /// Results of one input.
+    pub outputs: usize,
+    /// Width of the results.
+    pub out_bits: u32,
+}
+
 /// The product that subtracts thresholds from selected keys.
 pub(crate) fn selection(trees: &Trees, features: usize) -> Linear {
     Linear {
@@ -63,23 +76,22 @@ pub(crate) fn selection(trees: &Trees, features: usize) -> Linear {
 }
 
 impl TreesLayer {
-    /// Plans the trees of a node, selected for by `layer`, for comparisons of digits that `radix`
-    /// chooses by the number of tests and their width.
+    /// Plans `trees` of these sizes, selected for by `layer`, for comparisons of digits of `radix`,
+    /// or of the fastest.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes that no protocol has.
-    pub fn new(cx: &NodeContext<'_>, layer: Layer) -> Result<Self> {
-        let trees: &Trees = cx.operator()?;
+    pub fn new(trees: &Trees, layer: Layer, sizes: Sizes, radix: Option<Radix>) -> Result<Self> {
+        let Sizes { batch, features, outputs, out_bits } = sizes;
         let bits = layer.result_bits();
-        let shape =
-            Shape { paths: trees.paths, values: trees.values, bits, out_bits: cx.out_bits() };
-        let count = cx.batch.saturating_mul(trees.trees);
-        let radix = cx.radix(count.saturating_mul(shape.paths.tests()), bits - 1);
+        let shape = Shape { paths: trees.paths, values: trees.values, bits, out_bits };
+        let count = batch.saturating_mul(trees.trees);
+        let tests = count.saturating_mul(shape.paths.tests());
+        let radix = radix.unwrap_or_else(|| Radix::fastest(tests, bits - 1));
         let plan = |count| trees::Trees::new(count, shape, radix);
         let paths = Sliced::rows(count, shape.inputs(), plan)?;
         let selection =
             CoefficientLayer { preprocessed: false, positions: None, layer, truncate: None };
-        let (features, outputs) = (cx.input().len(), cx.output().len());
         Ok(Self { trees: trees.clone(), features, outputs, selection, shape, paths })
     }
 

@@ -20,7 +20,7 @@ use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
-use crate::linear::trees::{TreesLayer, selection};
+use crate::linear::trees::{Sizes, TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::composed::Composed;
@@ -100,7 +100,7 @@ pub(super) fn packings(
     let step = |(products, layer): (Products, Layer)| {
         if trees.is_some() {
             let cx = NodeContext { batch, ..NodeContext::plain(graph, node) };
-            return Ok((products, Action::linear(TreesLayer::new(&cx, layer)?)));
+            return Ok((products, Action::linear(trees_layer(&cx, layer)?)));
         }
         let radix = Radix::fastest(layer.outputs(), linear.shift);
         let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
@@ -248,9 +248,16 @@ fn concat(cx: &NodeContext<'_>) -> Result<Action> {
 fn trees(cx: &NodeContext<'_>) -> Result<Action> {
     let linear = selection(cx.operator()?, cx.input().len());
     let layer = packed(&linear, KEY_BITS, cx.batch, cx.options.products)?;
-    let mut step = TreesLayer::new(cx, layer)?;
+    let mut step = trees_layer(cx, layer)?;
     step.set_preprocessed(cx.options.preprocessed);
     Ok(Action::linear(step))
+}
+
+/// The trees of a node, selected for by `layer`.
+fn trees_layer(cx: &NodeContext<'_>, layer: Layer) -> Result<TreesLayer> {
+    let (features, outputs) = (cx.input().len(), cx.output().len());
+    let sizes = Sizes { batch: cx.batch, features, outputs, out_bits: cx.out_bits() };
+    TreesLayer::new(cx.operator()?, layer, sizes, cx.digits())
 }
 
 /// Elements in another order, and zeros around them.
