@@ -19,6 +19,7 @@ from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import Bounds
 from tacit.data.text import ENTRY, Text, stored
+from tacit.data.wanted import Wanted
 from tacit.importers.source import Part, Selection
 from tacit.session.terms import Terms
 
@@ -47,7 +48,26 @@ class Model:
     def bounds(self) -> Bounds:
         """The range of inputs, in their own units; values beside it are cut."""
         entry = self.description["input"]
+        if self.reads_keys:
+            return Bounds.everything()
         return Bounds.of(entry["range"], float(entry["scale"]), self.inputs)
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether the model compares float32 numbers as they are, and knows missing values."""
+        return bool(self.description["input"]["encoding"] == "keys")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features, where the file has them."""
+        _ = self.description  # a file that is no model is refused as such
+        names = json.loads(metadata.entries(self.path).get(metadata.COLUMNS, "[]"))
+        return tuple(map(str, names))
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the model takes, for those who read inputs from files."""
+        return Wanted(self.input_shape, self.inputs, self.columns, self.reads_keys)
 
     @property
     def output_shape(self) -> tuple[int, ...]:

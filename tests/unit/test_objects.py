@@ -191,8 +191,8 @@ def test_other_objects_are_refused(case):
 
 
 def test_other_frameworks_are_named():
-    booster = type("Booster", (), {"__module__": "xgboost.core"})()
-    with pytest.raises(MisuseError, match=r"xgboost\.core\.Booster is no model .*; decision trees do not run"):
+    booster = type("Booster", (), {"__module__": "lightgbm.basic"})()
+    with pytest.raises(MisuseError, match=r"lightgbm\.basic\.Booster is no model .*; its trees do not run yet"):
         tacit.compile(booster, X)
 
 

@@ -4,8 +4,8 @@
 //! the server's secret. Images are channel-major: `[channels, height, width]`;
 //! no tensor has a batch axis.
 
-use crate::ops::Site;
 pub use crate::ops::{Conv, Embedding, Linear, MatMul, Op, Rounding, View, Window};
+use crate::ops::{Encoding, Site};
 pub use crate::tensor::{Format, NodeWeights, Part, Tensor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -149,6 +149,12 @@ impl Graph {
     /// Returns the shape of one result, as [`Graph::input_shape`].
     pub fn output_shape(&self) -> &[usize] {
         shape_of(&self.outputs, self.tensors.get(self.output))
+    }
+
+    /// Returns how clients prepare the input: what one of the operators asks for.
+    pub fn encoding(&self) -> Encoding {
+        let mut asked = self.nodes.iter().map(|node| node.op.encoding());
+        asked.find(|encoding| *encoding != Encoding::Scaled).unwrap_or_default()
     }
 
     /// For each tensor whether the client knows its values: the input, and what it shows

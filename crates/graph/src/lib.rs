@@ -13,6 +13,7 @@ pub mod functions;
 pub mod fuzzing;
 pub mod interpret;
 pub mod ir;
+pub mod keys;
 pub mod lower;
 pub mod model;
 pub mod ops;
@@ -22,6 +23,7 @@ mod tensor;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::indexing_slicing)]
 pub mod testing;
+pub mod trees;
 pub mod verify;
 
 pub use canonical::canonical_filters;
@@ -36,12 +38,13 @@ pub use ir::{
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::verify_model;
 pub use ops::winograd::worst_case_bits;
-pub use ops::{WeightBits, Winograd, choice, winograd};
+pub use ops::{Encoding, WeightBits, Winograd, choice, winograd};
 pub use source::shapes;
 pub use source::{
     Calibration, FloatTensor, Floats, Function, Means, Ranges, Source, SourceInput, SourceNode,
     SourceOp, SourceState,
 };
+pub use trees::Ensemble;
 pub use verify::verify;
 
 /// For each element of the output of an operator that only rearranges, the element of the

@@ -5,6 +5,7 @@ mod garbled;
 mod integers;
 mod oblivious;
 mod transformer;
+mod trees;
 
 use ot::{Entry, Job, Table};
 use ring::Bits;
@@ -91,6 +92,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     .chain(garbled::protocols())
     .chain([oblivious::product()])
     .chain(transformer::protocols())
+    .chain(trees::protocols())
     .collect()
 }
 

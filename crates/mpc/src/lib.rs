@@ -25,6 +25,7 @@ pub mod share;
 #[cfg(test)]
 mod testing;
 pub mod transformer;
+pub mod trees;
 pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};

@@ -25,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RefusedError", py.get_type::<RefusedError>())?;
     module.add("UnsupportedError", py.get_type::<UnsupportedError>())?;
     module.add_function(wrap_pyfunction!(model::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(model::compile_trees, module)?)?;
     module.add_function(wrap_pyfunction!(model::check_suite, module)?)?;
     module.add_function(wrap_pyfunction!(model::describe, module)?)?;
     module.add_function(wrap_pyfunction!(model::inspect, module)?)?;

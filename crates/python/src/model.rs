@@ -64,6 +64,24 @@ pub(crate) fn compile(
     json(&described.map_err(raise)?)
 }
 
+/// Compiles an ensemble of decision trees into the file `path`, which keeps `entries` in its
+/// metadata.
+#[pyfunction]
+pub(crate) fn compile_trees(
+    py: Python<'_>,
+    ensemble_json: &str,
+    suite: &str,
+    path: &str,
+    entries: BTreeMap<String, String>,
+) -> PyResult<String> {
+    let described = py.detach(|| {
+        let model = tacit::compile_trees(ensemble_json, suite)?;
+        tacit::save_with(&model, &entries, path).map_err(|e| Error::misuse(e.to_string()))?;
+        Ok(tacit::describe(&model))
+    });
+    json(&described.map_err(raise)?)
+}
+
 /// Raises unless this version has the suite, and for one that leaks unless that is accepted.
 #[pyfunction]
 pub(crate) fn check_suite(suite: &str, accept_leakage: bool) -> PyResult<()> {

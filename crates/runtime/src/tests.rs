@@ -14,6 +14,7 @@ mod planned;
 mod slices;
 mod states;
 mod transformer;
+mod trees;
 mod widths;
 
 use std::collections::BTreeMap;

@@ -16,6 +16,7 @@ mod inspect;
 mod model;
 mod serving;
 mod session;
+mod trees;
 mod trust;
 mod warnings;
 
@@ -46,4 +47,5 @@ pub use runtime::{
 pub use service::{End, Event, Server};
 pub use serving::{ModelOptions, Offering, ServeOptions, Welcome, serve};
 pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
+pub use trees::compile_trees;
 pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};

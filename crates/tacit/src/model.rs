@@ -47,6 +47,8 @@ pub struct InputDescription {
     pub range: [i64; 2],
     /// Real value of one unit.
     pub scale: f64,
+    /// How numbers become integers.
+    pub encoding: graph::Encoding,
 }
 
 /// What comes out.
@@ -150,6 +152,7 @@ pub fn describe(model: &Model) -> Description {
             parts: graph.inputs.clone(),
             range: graph.input_range,
             scale: scale(graph.input),
+            encoding: graph.encoding(),
         },
         output: OutputDescription {
             shape: graph.output_shape().to_vec(),

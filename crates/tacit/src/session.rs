@@ -167,9 +167,6 @@ pub fn predict(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Answer> {
     let threads = threads(options.threads.unwrap_or(1))?;
-    if values.iter().any(|value| !value.is_finite()) {
-        return Err(Error::misuse("the input has NaN or infinite values"));
-    }
     let files = options.key_files()?;
     let pins = Pins::of(options)?;
     let trust = &|plan: &Plan, provenance: &Provenance| pins.check(plan, provenance);

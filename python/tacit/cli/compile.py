@@ -281,8 +281,9 @@ def compile_command(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.onnx|DIR",
-            help="Trained float model, a directory of Hugging Face, or one of a network trained with few bits.",
+            metavar="MODEL.onnx|DIR|MODEL.json",
+            help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, or a model "
+            "of XGBoost as JSON.",
             show_default=False,
         ),
     ],
@@ -328,7 +329,10 @@ def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, An
     """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
     from tacit.compiler.compiler import compile_model
     from tacit.importers.quantised import is_quantised
+    from tacit.importers.trees import is_xgboost
 
+    if is_xgboost(model):
+        return compile_model(model, output, None, None, options.options(model, None))
     trained = is_quantised(model)
     reading = options.reading() if options.reads_text(model, trained) else None
     x = options.inputs(model)
@@ -372,9 +376,10 @@ def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
     from tacit.importers.check import Problems, check
     from tacit.importers.quantised import is_quantised
+    from tacit.importers.trees import is_xgboost
 
     trained = is_quantised(model)
-    if trained:
+    if trained or is_xgboost(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

@@ -55,8 +55,8 @@ InputFiles = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="IN...",
-        help="Inputs: .npy, .npz (float32, or uint8 pixels; one or a batch with a leading axis), .png or .jpg; "
-        "or texts, for a model that reads text.",
+        help="Inputs: .npy, .npz (float32, or uint8 pixels; one or a batch with a leading axis), .csv, .png or "
+        ".jpg; or texts, for a model that reads text.",
         show_default=False,
     ),
 ]

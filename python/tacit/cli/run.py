@@ -4,7 +4,7 @@ from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, show_prediction
-from tacit.data.inputs import Wanted, read
+from tacit.data.inputs import read
 from tacit.model import Model
 from tacit.report import sentences, terminal
 
@@ -22,8 +22,7 @@ def run(
     Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
     """
     compiled = Model(model)
-    wanted = Wanted(compiled.input_shape, compiled.inputs)
-    given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)
+    given = read(inputs or [], text, compiled.wanted, compiled.preprocessing, compiled.text)
     clipped = check(given.x, compiled.bounds, strict)
     with terminal.progress("running") as advance:
         done = options.planned(compiled).run(given.x, given.y, advance)

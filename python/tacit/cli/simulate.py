@@ -7,7 +7,7 @@ import typer
 from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.results import by_name, show_results
-from tacit.data.inputs import Wanted, read
+from tacit.data.inputs import read
 from tacit.data.parts import apart
 from tacit.model import Model
 from tacit.report import sentences, terminal
@@ -36,8 +36,7 @@ def simulate(
     Inputs of a model with states are those of one stream, in order.
     """
     compiled = Model(model)
-    wanted = Wanted(compiled.input_shape, compiled.inputs)
-    given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)
+    given = read(inputs or [], text, compiled.wanted, compiled.preprocessing, compiled.text)
     clipped = check(given.x, compiled.bounds, strict)
     with terminal.progress("simulating") as advance:
         outputs = compiled.simulate(given.x, advance, seed if rounding == "stochastic" else None)

@@ -15,6 +15,8 @@ LENGTH = 8
 PREPROCESS = "preprocess"
 SOURCE = "source"
 OPTIONS = "options"
+COLUMNS = "columns"
+"""The names of the features of a model of tables, a list as JSON."""
 SALT = "salt"
 """What the commitment to the file hides its contents with; the core draws it where it is not given."""
 

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.trees import compile_ensemble
 from tacit.errors import MisuseError
 from tacit.importers.packed import model_name
+from tacit.importers.trees import is_ensemble, is_xgboost, of_estimator
 from tacit.model import Model
 
 Floats = NDArray[np.float32]
@@ -32,8 +34,7 @@ INSTEAD = {
     "keras": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "tensorflow": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "transformers": "give its folder (model.save_pretrained), or export it to ONNX, and compile the path",
-    "xgboost": "decision trees do not run: use a linear model, a perceptron or a support vector machine",
-    "lightgbm": "decision trees do not run: use a linear model, a perceptron or a support vector machine",
+    "lightgbm": "its trees do not run yet: use XGBoost, or a forest or gradient boosting of scikit-learn",
     "jax": "export it to ONNX and compile the path",
     "flax": "export it to ONNX and compile the path",
 }
@@ -48,19 +49,24 @@ def compile_object(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Compile a module of PyTorch, an estimator of scikit-learn, an ONNX model, or the path of a model.
+    """Compile a module of PyTorch, an estimator of scikit-learn or XGBoost, an ONNX model, or the path of a model.
 
     `example` are inputs (N, ...), a hundred or so typical ones: they calibrate the model, and a module of PyTorch
-    is exported for their shape. Without them random inputs in `input_range` (0 to 1) do, which costs accuracy.
+    is exported for their shape. Without them random inputs in `input_range` (0 to 1) do, which costs accuracy; decision
+    trees need none.
     `output` is the file to write; without it the file is temporary and is deleted when Python ends.
     Raises `MisuseError` for an object that is no model, and `UnsupportedError`, naming the node, for a model that
     Tacit cannot run.
     """
-    x = None if example is None else inputs(example)
+    ensemble = of_estimator(model) if is_ensemble(model) else None
+    x = None if example is None or ensemble is not None else inputs(example)
     target = Path(temporary(), f"{name_of(model)}.tacit") if output is None else Path(output)
+    if ensemble is not None:
+        compile_ensemble(ensemble, Path(name_of(model)), target, options)
+        return Model(target)
     with written(model, x) as source:
         compile_model(source, target, x, input_range, options)
-        guessed = x is None and input_range is None and not source.is_dir()
+        guessed = x is None and input_range is None and not source.is_dir() and not is_xgboost(source)
     if guessed and (options is None or options.reading is None):
         what = "no example inputs: ranges are guessed from random inputs in [0, 1], which costs accuracy"
         warnings.warn(what, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Inputs and labels from .npy, .npz and picture files, checked before anything else sees them."""
+"""Inputs and labels from .npy, .npz, .csv and picture files, checked before anything else sees them."""
 
 import zipfile
 import zlib
@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data import claims
+from tacit.data import claims, tables
 from tacit.data.parts import joined
 from tacit.data.pictures import is_picture, pixels
 from tacit.data.preprocess import Pixels, Preprocessing
+from tacit.data.tables import is_table
+from tacit.data.wanted import Wanted
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 
@@ -50,21 +52,27 @@ def load(
     preprocessing: Preprocessing | None = None,
     parts: Sequence[Part] = (),
 ) -> Examples:
-    """Read `x` and `y` of a .npz file, the one array of a .npy file, or a picture.
+    """Read a file like `load_one` for a model whose inputs have `shape` and `parts`."""
+    return load_one(path, Wanted(shape, parts), preprocessing)
+
+
+def load_one(path: Path, wanted: Wanted, preprocessing: Preprocessing | None = None) -> Examples:
+    """Read `x` and `y` of a .npz file, the one array of a .npy file, the rows of a .csv file, or a picture.
 
     A .npz file may have an array for each of several `parts` of the input instead, by their names.
 
-    `shape` is the model's input without batch: the array is then (N, *shape), a single input
+    The wanted `shape` is the model's input without batch: the array is then (N, *shape), a single input
     becoming a batch of one. With `preprocessing`, uint8 arrays and pictures go through it; float32
     arrays are inputs as they are. Raises `MisuseError` for an unreadable file, another dtype,
-    another shape, an empty batch, NaN or infinity, or labels that do not fit.
+    another shape, an empty batch, NaN or infinity where nothing may be missing, or labels that do not fit.
     """
-    named = None if is_picture(path) else by_name(path)
+    shape, parts = wanted.shape, wanted.parts
+    named = None if is_picture(path) or is_table(path) else by_name(path)
     if named is not None and parts:
         arrays: dict[str, NDArray[Any]] = {name: named[name] for name in ("y",) if name in named}
         arrays["x"] = joined(parts, {name: array for name, array in named.items() if name != "y"})
     else:
-        arrays = {"x": picture(path, preprocessing)} if is_picture(path) else read(path)
+        arrays = {"x": table(path, wanted)} if is_table(path) else read(path, preprocessing)
     x: NDArray[Any] = arrays["x"]
     if x.dtype == np.uint8 and preprocessing is not None and x.size:
         x = preprocessing.inputs(channels_last(path, x, preprocessing.channels))
@@ -76,7 +84,7 @@ def load(
         x = batch(path, x, shape)
     if x.size == 0 or x.ndim == 0:
         raise MisuseError(f"{path} holds no input: its shape is {list(x.shape)}")
-    if not np.isfinite(x).all():
+    if not (wanted.missing or is_table(path) or np.isfinite(x).all()):
         raise MisuseError(f"{path} holds NaN or infinity")
     y = arrays.get("y")
     return Examples(np.ascontiguousarray(x), labels(path, y, len(x)), scores(path, y, len(x)))
@@ -106,8 +114,13 @@ def load_all(
     preprocessing: Preprocessing | None = None,
     parts: Sequence[Part] = (),
 ) -> Examples:
-    """Read several files like `load`, one after another; all of one shape, with labels if each has them."""
-    read = [load(path, shape, preprocessing, parts) for path in paths]
+    """Read several files like `load_wanted` for a model whose inputs have `shape` and `parts`."""
+    return load_wanted(paths, Wanted(shape, parts), preprocessing)
+
+
+def load_wanted(paths: Sequence[Path], wanted: Wanted, preprocessing: Preprocessing | None = None) -> Examples:
+    """Read several files like `load_one`, one after another; all of one shape, with labels if each has them."""
+    read = [load_one(path, wanted, preprocessing) for path in paths]
     if len(read) == 1:
         return read[0]
     for path, part in zip(paths, read, strict=True):
@@ -147,11 +160,18 @@ def channels_last(path: Path, x: Pixels, channels: int) -> Pixels:
     raise MisuseError(f"{path} has pixels of shape {list(x.shape)}; need {wanted}")
 
 
-def read(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays needed of a file; a .npy file's array is called `x`.
+def table(path: Path, wanted: Wanted) -> NDArray[np.float32]:
+    """The rows of a .csv file, by the model's names where it has some."""
+    return tables.read(path, wanted.columns)
+
+
+def read(path: Path, preprocessing: Preprocessing | None = None) -> dict[str, NDArray[Any]]:
+    """All arrays needed of a file; a .npy file's array, and a picture's pixels, are called `x`.
 
     Pickles are refused, and what claims to be larger than `claims.MOST_BYTES`, before it is in memory.
     """
+    if is_picture(path):
+        return {"x": picture(path, preprocessing)}
     try:
         if path.exists() and not path.is_file():  # a pipe would block, a device has no end
             raise MisuseError(f"{path} is not a regular file")

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data import corpus
-from tacit.data.examples import load_all, origins
+from tacit.data.examples import load_wanted, origins
 from tacit.data.preprocess import Preprocessing
 from tacit.data.text import Text
+from tacit.data.wanted import Wanted
 from tacit.errors import MisuseError
-from tacit.importers.source import Part
 from tacit.report import terminal
 
+__all__ = ["Inputs", "Wanted", "read"]
 ARRAYS = {".npy", ".npz"}
 
 
@@ -25,13 +26,6 @@ class Inputs(NamedTuple):
     y: NDArray[np.int64] | None
     names: list[str]
     lengths: NDArray[np.int64] | None = None
-
-
-class Wanted(NamedTuple):
-    """The shape of one input, and the parts that it is made of; a .npz file may have an array for each part."""
-
-    shape: tuple[int, ...] | None
-    parts: Sequence[Part] = ()
 
 
 def read(
@@ -52,8 +46,8 @@ def read(
     if text is None and texts:
         raise MisuseError("--text is for models that read text; name the tokenizer's file (--tokenizer X.text)")
     if text is None or (given and not texts and all(is_array(name) for name in given)):
-        paths, (shape, parts) = [Path(name) for name in given], wanted or Wanted(None)
-        examples = load_all(paths, shape, preprocessing, parts)
+        paths = [Path(name) for name in given]
+        examples = load_wanted(paths, wanted or Wanted(None), preprocessing)
         return Inputs(examples.x, examples.y, origins(paths, len(examples.x)))
     classifies = text.pooling == "classes"
     sentences = [*given, *(line for value in texts or () for line in lines(value, classifies))]

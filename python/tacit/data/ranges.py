@@ -22,6 +22,11 @@ class Bounds(NamedTuple):
     units: NDArray[np.float64] | float = 1.0
 
     @classmethod
+    def everything(cls) -> Self:
+        """Those of a model that tells all numbers apart, and knows what is missing."""
+        return cls(-np.inf, np.inf, 0.0)
+
+    @classmethod
     def of(cls, ends: Sequence[int], scale: float, parts: Sequence[Part] = ()) -> Self:
         """From both ends in integers, and the real value of one, before the units of `parts`."""
         low, high = (float(end) * scale for end in ends)

@@ -23,6 +23,8 @@ SHORTEST_TIMEOUT = 0.001
 LONGEST_TIMEOUT = 1e9
 """Bounds of all three limits, in seconds."""
 MOST_INPUTS = 1_000_000
+TREES = "trees"
+"""The operator that tells all numbers apart."""
 LONGEST_RETRY_SECONDS = 1e6
 
 Notice = Callable[[str, float, str | None], None]
@@ -71,6 +73,8 @@ class Prediction:
     def bounds(self) -> Bounds:
         """The range of inputs that the server's model tells apart; values beside it were cut."""
         graph = self.report["plan"]["graph"]
+        if any(TREES in node["op"] for node in graph["nodes"]):
+            return Bounds.everything()
         scale = graph["tensors"][graph["input"]]["format"]["scale"]
         return Bounds.of(graph["input_range"], scale, self.parts("inputs"))
 

@@ -1,6 +1,8 @@
 //! Protocols on shares, both ends: comparisons and what is made of them, tables, products, and the
 //! opening of a result.
 
+use graph::keys::key;
+use graph::ops::Paths;
 use mpc::argmax::Argmax;
 use mpc::compare::{self, Comparison, Radix};
 use mpc::extend::{Extend, Sign};
@@ -9,6 +11,7 @@ use mpc::maximum::{Maximum, Tournament};
 use mpc::multiply::{Factor, Multiply};
 use mpc::open;
 use mpc::relu::Relu;
+use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
 
@@ -45,6 +48,14 @@ pub(super) const CASES: &[Case] = &[
         both(run, &Multiply::new(COUNT, factors, 16, Radix::Four).unwrap(), &[8, 8]);
     }),
     Case::new("comparison", "look-up in a table of 256", looked_up),
+    Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3))),
+    Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3))),
+    Case::new("comparison", "keys of numbers", |run| {
+        let words = run.words(COUNT, 32);
+        run.kernel("keys", || {
+            words.iter().map(|word| key(f32::from_bits(*word as u32))).sum::<i64>()
+        });
+    }),
     Case::new("decode", "opening of a result", |run| {
         let end = |end: &mut End| {
             let x = share(end, COUNT, 20);
@@ -75,6 +86,19 @@ fn compared(run: &mut Run, radix: Radix) {
             let operands = plan.operand(channel.role(), &words);
             compare::run(channel, &plan, &operands, ots).unwrap()
         });
+    };
+    run.ends(end, end);
+}
+
+/// The leaves are the server's secret, and so are its shares of outcomes.
+fn grown(run: &mut Run, paths: Paths) {
+    let shape = Shape { paths, values: 1, bits: 16, out_bits: 16 };
+    let count = COUNT / 10;
+    let plan = Trees::new(count, shape, Radix::Four).unwrap();
+    let end = |end: &mut End| {
+        let ots = correlations(end, &plan.demand());
+        let rows = [share(end, count * shape.inputs(), 16)];
+        end.kernel(|channel| plan.run(channel, &rows, ots).unwrap());
     };
     run.ends(end, end);
 }

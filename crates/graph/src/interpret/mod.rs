@@ -11,8 +11,9 @@ pub use stochastic::interpret_stochastic;
 
 use crate::error::{Error, Result};
 use crate::ir::{Graph, Model};
+use crate::keys::key;
 use crate::model::verify_shapes;
-use crate::ops::Kernel;
+use crate::ops::{Encoding, Kernel};
 use crate::tensor::Part;
 use rayon::prelude::*;
 use ring::Fixed;
@@ -148,10 +149,10 @@ fn units(parts: &[Part]) -> impl Iterator<Item = f64> {
 
 impl Graph {
     /// Returns the client's integers: nearest, halves away from zero, clipped to
-    /// [`Graph::input_range`].
+    /// [`Graph::input_range`]; or the keys of all values, where the graph reads keys.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for a wrong length and for values that are not finite.
+    /// [`Error::Misuse`] for a wrong length and, but for keys, for values that are not finite.
     pub fn quantize_input(&self, values: &[f32]) -> Result<Vec<i64>> {
         let tensor = &self.tensors[self.input];
         if values.len() != tensor.len() {
@@ -162,6 +163,10 @@ impl Graph {
             )));
         }
         let ranges = ranges_of_input(self);
+        if self.encoding() == Encoding::Keys {
+            let keys = values.iter().zip(ranges);
+            return Ok(keys.map(|(value, [low, high])| key(*value).clamp(low, high)).collect());
+        }
         let encode = |(((index, value), range), unit): (((usize, &f32), [i64; 2]), f64)| {
             let fixed = Fixed { scale: tensor.format.scale, range };
             let integer = fixed.encode(f64::from(*value) / unit);

@@ -78,6 +78,11 @@ pub trait Operator: Carried + Debug + Send + Sync {
     /// The invariant that is broken and what was found, in words.
     fn verify(&self, site: &Site<'_>, known: &[bool]) -> Check<bool>;
 
+    /// Returns how clients prepare the input of a graph with this operator.
+    fn encoding(&self) -> Encoding {
+        Encoding::Scaled
+    }
+
     /// For each element of the output the element of the input that it shows, `None` for a
     /// zero: of an operator that only rearranges. Nothing for every other operator.
     fn arrangement(&self, _site: &Site<'_>) -> Option<Vec<Option<usize>>> {
@@ -221,6 +226,17 @@ pub trait Weighted {
     /// # Errors
     /// What does not fit, in words.
     fn check(&self, output: &Tensor, weights: &NodeWeights) -> Check<()>;
+}
+
+/// How a client makes integers of its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encoding {
+    /// Multiples of the input's scale, rounded to nearest and cut to its range.
+    #[default]
+    Scaled,
+    /// Keys in the order of 32-bit floating-point numbers, see [`crate::keys`].
+    Keys,
 }
 
 /// An operator in graphs of integers that are never rescaled, in 128 bits.

@@ -24,6 +24,7 @@ use super::smu::Smu;
 use super::softmax::Softmax;
 use super::sum::Sum;
 use super::sum_pool::SumPool;
+use super::trees::Trees;
 use super::winograd::Winograd;
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
@@ -47,7 +48,7 @@ impl Registration {
 }
 
 /// The operators of this crate. A new one is a file of [`crate::ops`] and a line here.
-static BUILT_IN: [Registration; 23] = [
+static BUILT_IN: [Registration; 24] = [
     Registration::of::<Concat>("concat"),
     Registration::of::<Embedding>("embedding"),
     Registration::of::<Extend>("extend"),
@@ -69,6 +70,7 @@ static BUILT_IN: [Registration; 23] = [
     Registration::of::<Softmax>("softmax"),
     Registration::of::<Sum>("sum"),
     Registration::of::<SumPool>("sum-pool"),
+    Registration::of::<Trees>("trees"),
     Registration::of::<View>("view"),
     Registration::of::<Winograd>("winograd"),
 ];

@@ -7,3 +7,4 @@ pub mod ot_matmul;
 pub mod shared_matmul;
 pub mod slots;
 pub mod small;
+pub mod trees;

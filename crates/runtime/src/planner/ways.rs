@@ -5,6 +5,7 @@ use mpc::Demand;
 use mpc::compare::Radix;
 
 use crate::linear::coefficient::CoefficientLayer;
+use crate::linear::trees::TreesLayer;
 use crate::plan::Plan;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::spent::Spent;
@@ -102,10 +103,12 @@ fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
 
 /// The step, preprocessed in every session if it is a layer packed into coefficients.
 fn early_step(mut step: Step) -> Step {
-    if let Action::Linear(layer) = &mut step.action
-        && let Some(layer) = layer.downcast_mut::<CoefficientLayer>()
-    {
-        layer.preprocessed = true;
+    if let Action::Linear(layer) = &mut step.action {
+        if let Some(layer) = layer.downcast_mut::<CoefficientLayer>() {
+            layer.preprocessed = true;
+        } else if let Some(trees) = layer.downcast_mut::<TreesLayer>() {
+            trees.set_preprocessed(true);
+        }
     }
     step
 }

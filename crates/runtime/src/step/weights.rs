@@ -7,14 +7,22 @@ use std::sync::Arc;
 use graph::{Graph, Model, NodeWeights, Rounding};
 use wire::{Error, Result};
 
-/// Weights in the form that one layer multiplies with; only the layer knows what it is.
+/// Weights in the form that one layer multiplies with, of one type or several; only the layer
+/// knows what it is.
 #[derive(Clone)]
-pub struct Encoded(Arc<dyn Any + Send + Sync>);
+pub struct Encoded(Vec<Arc<dyn Any + Send + Sync>>);
 
 impl Encoded {
     /// Keeps `weights` for the layer that encoded them.
     pub fn new<T: Any + Send + Sync>(weights: T) -> Self {
-        Self(Arc::new(weights))
+        Self(vec![Arc::new(weights)])
+    }
+
+    /// Keeps weights of another type beside them.
+    #[must_use]
+    pub fn with<T: Any + Send + Sync>(mut self, weights: T) -> Self {
+        self.0.push(Arc::new(weights));
+        self
     }
 }
 
@@ -43,7 +51,8 @@ impl Weights {
     /// # Errors
     /// [`Error::Internal`] for a node without weights, or weights of another protocol.
     pub fn of<T: Any>(&self, node: Option<usize>) -> Result<&T> {
-        let encoded = self.encoded.get(&node).and_then(|encoded| encoded.0.downcast_ref());
+        let all = self.encoded.get(&node).into_iter().flat_map(|encoded| &encoded.0);
+        let encoded = all.filter_map(|encoded| encoded.downcast_ref()).next();
         encoded.ok_or_else(|| Error::Internal("a layer without weights; please report it".into()))
     }
 

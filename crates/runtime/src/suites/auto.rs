@@ -1,7 +1,7 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious transfer for the
 //! rest, both planned by cost (docs/concepts/planner.md).
 
-use graph::{Embedding, Graph, Linear};
+use graph::{Embedding, Graph, Linear, ops};
 use mpc::compare::Radix;
 use wire::{Error, Result};
 
@@ -72,7 +72,7 @@ pub(crate) fn steps(
 /// [`Error::Misuse`] for options that it does not have.
 pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     let NodeContext { node, options, .. } = *cx;
-    let linear = node.op.is::<Linear>() || node.op.is::<Embedding>();
+    let linear = node.op.is::<Linear>() || node.op.is::<Embedding>() || node.op.is::<ops::Trees>();
     if !linear && (options.products.is_some() || options.preprocessed) {
         return Err(Error::misuse("an option for linear layers"));
     }

@@ -2,6 +2,7 @@
 //! linear layers: what every suite runs for the nodes that it has nothing of its own for.
 
 use graph::ops;
+use graph::ops::trees::{KEY_BITS, Trees};
 use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding};
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
@@ -19,6 +20,7 @@ use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
+use crate::linear::trees::{Sizes, TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::composed::Composed;
@@ -50,6 +52,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
     ("softmax", |cx| transformer::softmax(cx, RowsBy::Ot)),
     ("sum", sum),
     ("sum-pool", sum_pool),
+    ("trees", trees),
     ("view", arrange),
     ("winograd", |_| Err(Error::misuse("it is for suite ufo"))),
 ];
@@ -83,14 +86,22 @@ pub(super) fn packings(
     node: &Node,
     batch: usize,
 ) -> Result<Vec<(Products, Action)>> {
-    let Some((linear, positions)) = layer_of(graph, node)? else { return Ok(Vec::new()) };
-    let out_bits = graph.output_of(node).format.bits;
+    let trees = node.op.get::<Trees>();
+    let (linear, positions, out_bits) = match (trees, layer_of(graph, node)?) {
+        (Some(trees), _) => (selection(trees, graph.input_of(node, 0).len()), None, KEY_BITS),
+        (None, Some((linear, positions))) => (linear, positions, graph.output_of(node).format.bits),
+        (None, None) => return Ok(Vec::new()),
+    };
     let layers = Layer::packings(&linear, out_bits, batch)?;
     let bytes = layers.first().map_or(0, |layer| layer.cost().bytes());
     let layers = layers.into_iter();
     let layers = (1..).map(Products::Packing).zip(layers);
     let folded = foldings(&linear, out_bits, batch, bytes);
     let step = |(products, layer): (Products, Layer)| {
+        if trees.is_some() {
+            let cx = NodeContext { batch, ..NodeContext::plain(graph, node) };
+            return Ok((products, Action::linear(trees_layer(&cx, layer)?)));
+        }
         let radix = Radix::fastest(layer.outputs(), linear.shift);
         let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
         Ok((products, Action::linear(CoefficientLayer { positions, ..step })))
@@ -117,6 +128,27 @@ fn foldings(linear: &Linear, out_bits: u32, batch: usize, bytes: u64) -> Vec<(Pr
     kept
 }
 
+/// The products of a linear layer under encryption, as they were chosen.
+fn packed(
+    linear: &Linear,
+    out_bits: u32,
+    batch: usize,
+    products: Option<Products>,
+) -> Result<Layer> {
+    match products {
+        None => Layer::new(linear, out_bits, batch),
+        Some(Products::Packing(place)) => {
+            let all = Layer::packings(linear, out_bits, batch)?;
+            let nth = place.checked_sub(1).and_then(|at| all.into_iter().nth(at));
+            nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))
+        }
+        Some(Products::Folded(place)) => Layer::folded(linear, out_bits, batch, place),
+        Some(Products::Ot) => {
+            Err(Error::misuse("products by transfers are prepared, and of a layer"))
+        }
+    }
+}
+
 /// A linear layer or a lookup in a secret table.
 fn layer(cx: &NodeContext<'_>) -> Result<Action> {
     let NodeContext { batch, options, .. } = *cx;
@@ -124,17 +156,10 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
     let (linear, positions) = layer_of(cx.graph, cx.node)?
         .ok_or_else(|| Error::internal("linear products for what is no linear layer"))?;
     let layer = match options.products {
-        None => Layer::new(&linear, out_bits, batch)?,
-        Some(Products::Packing(place)) => {
-            let all = Layer::packings(&linear, out_bits, batch)?;
-            let nth = place.checked_sub(1).and_then(|at| all.into_iter().nth(at));
-            nth.ok_or_else(|| Error::misuse("a packing that the layer does not have"))?
+        Some(Products::Ot) if positions.is_none() && options == OT_PRODUCTS => {
+            return ot_layers::layer(&linear, out_bits, batch);
         }
-        Some(Products::Folded(place)) => Layer::folded(&linear, out_bits, batch, place)?,
-        Some(Products::Ot) if positions.is_some() || options != OT_PRODUCTS => {
-            return Err(Error::misuse("products by transfers are prepared, and of a layer"));
-        }
-        Some(Products::Ot) => return ot_layers::layer(&linear, out_bits, batch),
+        products => packed(&linear, out_bits, batch, products)?,
     };
     let radix = match options.function {
         Some(Function::Digits(_)) if linear.rounding == Rounding::Stochastic => {
@@ -217,6 +242,22 @@ fn extend(cx: &NodeContext<'_>) -> Result<Action> {
 fn concat(cx: &NodeContext<'_>) -> Result<Action> {
     let length = |i: usize| cx.graph.input_of(cx.node, i).len();
     Ok(Action::local(Concat { lengths: (0..cx.node.inputs.len()).map(length).collect() }))
+}
+
+/// Keys selected by a product, then comparisons and paths.
+fn trees(cx: &NodeContext<'_>) -> Result<Action> {
+    let linear = selection(cx.operator()?, cx.input().len());
+    let layer = packed(&linear, KEY_BITS, cx.batch, cx.options.products)?;
+    let mut step = trees_layer(cx, layer)?;
+    step.set_preprocessed(cx.options.preprocessed);
+    Ok(Action::linear(step))
+}
+
+/// The trees of a node, selected for by `layer`.
+fn trees_layer(cx: &NodeContext<'_>, layer: Layer) -> Result<TreesLayer> {
+    let (features, outputs) = (cx.input().len(), cx.output().len());
+    let sizes = Sizes { batch: cx.batch, features, outputs, out_bits: cx.out_bits() };
+    TreesLayer::new(cx.operator()?, layer, sizes, cx.digits())
 }
 
 /// Elements in another order, and zeros around them.

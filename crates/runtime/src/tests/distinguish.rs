@@ -25,21 +25,21 @@ use crate::tests::{SIDE, network};
 
 /// Sessions on each side of a comparison; enough that a bit which is always one on
 /// one side and never on the other is [`FAR`] out.
-const SESSIONS: usize = 40;
+pub(super) const SESSIONS: usize = 40;
 /// Standard deviations that count as a difference: uniform bits get there in a
 /// hundred million looks with probability below 2^-16.
 const FAR: f64 = 7.0;
 
 /// What one party saw of a session.
 #[derive(Clone)]
-struct View {
+pub(super) struct View {
     frames: Vec<Vec<u8>>,
     shares: Vec<(u32, Vec<u64>)>,
     opened: Vec<u64>,
 }
 
 /// Sessions on one quantised input, numbered by `seeds`: the views of `party`.
-fn views(
+pub(super) fn views(
     model: &Model,
     reveal: Reveal,
     input: &[i64],
@@ -177,7 +177,7 @@ fn frame_words(views: &[View], index: usize) -> Vec<Vec<u64>> {
 }
 
 /// The first statistic that tells `left` from `right`, and how far apart they are.
-fn told_apart(left: &[View], right: &[View]) -> Option<String> {
+pub(super) fn told_apart(left: &[View], right: &[View]) -> Option<String> {
     let wanted = form(&left[0]);
     if left.iter().chain(right).any(|view| form(view) != wanted) {
         return Some("lengths, order or tags differ".into());

@@ -1,0 +1,258 @@
+//! Ensembles against a walk of their trees.
+
+use super::*;
+use crate::interpret::interpret;
+use ring::Random;
+
+/// A value of the first result by a walk of every tree in floating-point numbers.
+fn walked(ensemble: &Ensemble, x: &[f32]) -> Vec<f64> {
+    let mut sums = ensemble.base.clone();
+    for (index, tree) in ensemble.trees.iter().enumerate() {
+        let mut node = 0;
+        while tree.feature[node] >= 0 {
+            let value = x[tree.feature[node] as usize];
+            let threshold = f32::from_bits(tree.threshold[node]);
+            let left = match value.is_nan() {
+                true => tree.missing_left[node],
+                false => value < threshold || (ensemble.ties_left && value == threshold),
+            };
+            node = if left { tree.left[node] } else { tree.right[node] };
+        }
+        for at in 0..ensemble.values {
+            let output = (index * ensemble.values + at) % ensemble.outputs;
+            sums[output] += tree.value[node * ensemble.values + at];
+        }
+    }
+    sums.iter().map(|sum| sum / ensemble.divisor).collect()
+}
+
+/// A tree grown at random to a depth of at most `depth` and at most `tests` tests.
+fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: usize) -> Tree {
+    let mut tree = Tree {
+        feature: vec![-1],
+        threshold: vec![0],
+        missing_left: vec![false],
+        left: vec![0],
+        right: vec![0],
+        value: vec![],
+    };
+    let mut waiting = vec![(0, 0)];
+    let mut left = tests;
+    while let Some((node, level)) = waiting.pop() {
+        if level == depth || left == 0 || rng.word().is_multiple_of(4) {
+            continue;
+        }
+        left -= 1;
+        let next = tree.feature.len();
+        tree.feature[node] = (rng.word() % features as u64) as i64;
+        tree.threshold[node] = special(rng).to_bits();
+        tree.missing_left[node] = rng.word().is_multiple_of(2);
+        (tree.left[node], tree.right[node]) = (next, next + 1);
+        for child in [next, next + 1] {
+            tree.feature.push(-1);
+            tree.threshold.push(0);
+            tree.missing_left.push(false);
+            tree.left.push(0);
+            tree.right.push(0);
+            waiting.insert(0, (child, level + 1));
+        }
+    }
+    let count = tree.feature.len() * values;
+    tree.value = (0..count).map(|_| (rng.word() % 2000) as f64 / 512.0 - 1.9).collect();
+    tree
+}
+
+/// Numbers that come close to each other, and the ends of their range.
+fn special(rng: &mut Random) -> f32 {
+    let values = [0.0, 1.0, 0.1, 1e-45, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY];
+    let value = values[(rng.word() % values.len() as u64) as usize];
+    let value = match rng.word() % 3 {
+        0 => value,
+        1 if value.is_finite() => value.next_up(),
+        _ => value.next_down(),
+    };
+    if rng.word().is_multiple_of(2) { -value } else { value }
+}
+
+fn ensemble(rng: &mut Random, trees: usize, [outputs, values]: [usize; 2]) -> Ensemble {
+    let [depth, tests] = [(5, 31), (7, 7), (1, 1)].map(|(d, t)| [d, t])[trees % 3];
+    let trees = (0..trees * outputs).map(|_| grown(rng, [4, values], depth, tests)).collect();
+    Ensemble {
+        name: "forest".into(),
+        features: 4,
+        outputs,
+        labels: Vec::new(),
+        values,
+        base: (0..outputs).map(|at| at as f64 - 0.3).collect(),
+        divisor: 3.0,
+        ties_left: rng.word().is_multiple_of(2),
+        trees,
+    }
+}
+
+#[test]
+fn the_interpreter_reaches_the_leaves_that_a_walk_reaches() {
+    let mut rng = Random::seeded(71);
+    for (trees, sizes) in [(1, [1, 1]), (2, [1, 1]), (3, [3, 1]), (6, [2, 2]), (7, [1, 1])] {
+        let ensemble = ensemble(&mut rng, trees, sizes);
+        let model = ensemble.lower("auto").unwrap();
+        let scale = model.graph.tensors[1].format.scale;
+        let bound = scale * (ensemble.trees.len() + 1) as f64 / 2.0 + 1e-12;
+        for _ in 0..400 {
+            let value = |rng: &mut Random| match rng.word() % 8 {
+                0 => f32::NAN,
+                _ => special(rng),
+            };
+            let x: Vec<f32> = (0..4).map(|_| value(&mut rng)).collect();
+            let keys = model.graph.quantize_input(&x).unwrap();
+            let found = interpret(&model, &keys).unwrap();
+            for (found, want) in found.iter().zip(walked(&ensemble, &x)) {
+                assert!((*found as f64 * scale - want).abs() <= bound, "{x:?}");
+            }
+        }
+    }
+}
+
+/// Every shape of a tree with so many tests, each as the numbers of tests on the left of its nodes,
+/// parents before children.
+fn shapes(tests: usize) -> Vec<Vec<usize>> {
+    if tests == 0 {
+        return vec![Vec::new()];
+    }
+    let split = |left: usize| {
+        let pairs = shapes(left).into_iter().flat_map(move |below| {
+            shapes(tests - 1 - left).into_iter().map(move |other| (below.clone(), other))
+        });
+        pairs.map(move |(below, other)| [vec![left], below, other].concat())
+    };
+    (0..tests).flat_map(split).collect()
+}
+
+/// Adds the part of a shape with so many tests; test i of the shape tests feature i.
+fn plant(tree: &mut Tree, shape: &[usize], first: usize, tests: usize) -> usize {
+    let node = tree.feature.len();
+    tree.feature.push(if tests == 0 { -1 } else { first as i64 });
+    tree.threshold.push(0.5f32.to_bits());
+    tree.missing_left.push(false);
+    tree.left.push(0);
+    tree.right.push(0);
+    tree.value.push(node as f64);
+    if tests > 0 {
+        let below = shape[first];
+        tree.left[node] = plant(tree, shape, first + 1, below);
+        tree.right[node] = plant(tree, shape, first + 1 + below, tests - 1 - below);
+    }
+    node
+}
+
+#[test]
+fn every_tree_of_at_most_seven_tests_for_all_outcomes() {
+    for tests in 1..=7usize {
+        for shape in shapes(tests) {
+            let mut tree = grown(&mut Random::seeded(1), [1, 1], 0, 0);
+            tree.feature.clear();
+            tree.threshold.clear();
+            tree.missing_left.clear();
+            tree.left.clear();
+            tree.right.clear();
+            tree.value.clear();
+            plant(&mut tree, &shape, 0, tests);
+            let forest = ensemble(&mut Random::seeded(1), 1, [1, 1]);
+            let one = Ensemble { features: tests, divisor: 1.0, trees: vec![tree], ..forest };
+            let checked = [Grown::new(&one.trees[0], [tests, 1]).unwrap()];
+            let depth = checked[0].depth() as u32;
+            for paths in [Paths::Table(tests as u32), Paths::Complete(depth)] {
+                let model = one.padded("auto", &checked, paths).unwrap();
+                let scale = model.graph.tensors[1].format.scale;
+                for outcomes in 0..1usize << tests {
+                    let x = (0..tests).map(|test| ((outcomes >> test) & 1) as f32);
+                    let x: Vec<f32> = x.collect();
+                    let keys = model.graph.quantize_input(&x).unwrap();
+                    let found = interpret(&model, &keys).unwrap()[0] as f64 * scale;
+                    assert!((found - walked(&one, &x)[0]).abs() <= scale, "{shape:?} {x:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn layouts_are_chosen_by_the_largest_tree() {
+    let mut rng = Random::seeded(72);
+    let paths = |count, depth, tests| {
+        let mut rng = Random::seeded(5);
+        let trees = (0..count).map(|_| grown(&mut rng, [4, 1], depth, tests)).collect();
+        let one = Ensemble { trees, ..ensemble(&mut rng, 1, [1, 1]) };
+        one.lower("auto").map(|model| model.graph.nodes[0].op.get::<Trees>().unwrap().paths)
+    };
+    assert_eq!(paths(40, 2, 3).unwrap(), Paths::Table(3));
+    assert_eq!(paths(40, 4, 4).unwrap(), Paths::Table(4));
+    assert_eq!(paths(9000, 3, 7).unwrap(), Paths::Complete(3));
+    assert_eq!(paths(40, 5, 31).unwrap(), Paths::Complete(5));
+    assert!(matches!(paths(40, 12, 200), Err(Error::Unsupported { .. })));
+    assert!(ensemble(&mut rng, 1, [1, 1]).lower("auto").is_ok());
+}
+
+#[test]
+fn hostile_trees_are_refused() {
+    let mut rng = Random::seeded(73);
+    let sound = loop {
+        let sound = ensemble(&mut rng, 1, [1, 1]);
+        if sound.trees[0].feature.len() > 4 {
+            break sound;
+        }
+    };
+    assert!(sound.lower("auto").is_ok());
+    let broken: [fn(&mut Ensemble); 12] = [
+        |e| e.trees[0].left[0] = 0,
+        |e| e.trees[0].left[0] = e.trees[0].right[0],
+        |e| e.trees[0].left[0] = usize::MAX,
+        |e| e.trees[0].threshold[0] = f32::NAN.to_bits(),
+        |e| e.trees[0].feature[0] = 4,
+        |e| e.trees[0].value.iter_mut().for_each(|value| *value = f64::NAN),
+        |e| e.trees[0].value.truncate(1),
+        |e| e.trees.clear(),
+        |e| e.base = vec![f64::INFINITY],
+        |e| e.values = 3,
+        |e| e.divisor = 0.0,
+        |e| e.features = 0,
+    ];
+    for broken in broken {
+        let mut ensemble = sound.clone();
+        broken(&mut ensemble);
+        assert!(matches!(ensemble.lower("auto"), Err(Error::Misuse(_))), "{ensemble:?}");
+    }
+    assert!(Ensemble::from_json("{}").is_err());
+}
+
+#[test]
+fn hostile_graphs_are_refused_before_anything_is_allocated() {
+    let forest = ensemble(&mut Random::seeded(74), 1, [1, 1]);
+    let sound = forest.lower("auto").unwrap().graph;
+    assert!(crate::verify(&sound).is_ok());
+    let huge = |trees, paths, values| {
+        let mut graph = sound.clone();
+        graph.nodes[0].op = Trees { trees, paths, values }.into();
+        graph
+    };
+    let mut narrow = sound.clone();
+    narrow.tensors[0].format.bits = KEY_BITS - 1;
+    narrow.input_range = [0, 1];
+    let mut wide = sound.clone();
+    wide.tensors[1].format.bits = KEY_BITS + 1;
+    for graph in [
+        huge(usize::MAX, Paths::Complete(8), 1),
+        huge(1, Paths::Complete(u32::MAX), 1),
+        huge(1, Paths::Complete(0), 1),
+        huge(1, Paths::Table(8), 1),
+        huge(1, Paths::Table(0), 1),
+        huge(0, Paths::Table(3), 1),
+        huge(1, Paths::Table(3), 0),
+        huge(1, Paths::Table(3), usize::MAX),
+        huge(1 << 19, Paths::Table(3), 1 << 6),
+        narrow,
+        wide,
+    ] {
+        assert!(crate::verify(&graph).is_err(), "{:?}", graph.nodes);
+    }
+}

@@ -1,0 +1,43 @@
+//! Decision trees.
+
+use graph::ops::Paths;
+use ring::word::{mask, signed};
+
+use super::{COUNT, Protocol};
+use crate::boolean::compare::Radix;
+use crate::protocol::Protocol as _;
+use crate::share::Share;
+use crate::trees::{Shape, Trees};
+
+const BITS: u32 = 12;
+const OUT_BITS: u32 = 9;
+
+#[allow(clippy::unwrap_used)]
+pub(super) fn protocols() -> Vec<Protocol> {
+    vec![
+        trees("trees, complete", Paths::Complete(2)),
+        trees("trees, a single test", Paths::Complete(1)),
+        trees("trees, tables", Paths::Table(2)),
+    ]
+}
+
+/// As many trees as the values have room for; their leaves are the server's words.
+#[allow(clippy::unwrap_used)]
+fn trees(name: &'static str, paths: Paths) -> Protocol {
+    let shape = Shape { paths, values: 1, bits: BITS, out_bits: OUT_BITS };
+    let (each, count) = (shape.inputs(), COUNT / shape.inputs());
+    let plan = Trees::new(count, shape, Radix::Four).unwrap();
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut wire::Channel, x: &Share, ots| {
+        plan.run(channel, &[x.gather(0..count * each)], ots)
+    };
+    let ideal = move |client: &Share, server: &Share| {
+        let rows = client.words().chunks(each).zip(server.words().chunks(each)).take(count);
+        let reached = rows.map(|(client, server)| {
+            let y = |test: usize| signed((client[test] + server[test]) & mask(BITS), BITS);
+            server[paths.tests() + paths.leaf(|test| y(test) >= 0)]
+        });
+        reached.collect()
+    };
+    Protocol::new(name, BITS, price, run, Box::new(ideal))
+}

@@ -1,0 +1,143 @@
+//! Decision trees on shared tests: the value of the leaf that each reaches.
+//!
+//! | | |
+//! |---|---|
+//! | In | for each tree shares of its tests' values y mod 2^bits, -2^(bits-1) <= y < 2^(bits-1), then the server's values of its leaves as shares of which the client's are zero; random OTs |
+//! | Out | for each tree shares mod 2^out_bits of the values of the leaf that it reaches; a test goes right where y >= 0 |
+//! | Reveals | nothing but masked choices and openings |
+//! | Security | semi-honest, given the correlations |
+//! | Cost | a comparison of bits - 1 for each test, then what the layout of paths takes |
+//! | Paper | Kiss et al., SoK: private decision trees (PoPETs 2019), comparison by OT; Rathee et al., CrypTFlow2 (CCS 2020) |
+//!
+//! All tests of all trees are compared in one batch. What follows is a layout of paths, a value
+//! behind [`Paths`]: a new one is a file here and a line in [`layout`].
+
+mod complete;
+mod paths;
+mod table;
+
+use graph::ops;
+use wire::{Channel, Cost, Error, Result, Role};
+
+use crate::boolean::compare::{self, Comparison, Radix};
+use crate::correlations::{Correlations, Demand};
+use crate::estimate;
+use crate::protocol::{Protocol, input};
+use crate::share::{Share, sign_of};
+use paths::Paths;
+
+/// Sizes of trees that have one shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// How tests lead to leaves.
+    pub paths: ops::Paths,
+    /// Number of values of a leaf.
+    pub values: usize,
+    /// Width of the tests' values.
+    pub bits: u32,
+    /// Width of the results.
+    pub out_bits: u32,
+}
+
+impl Shape {
+    /// Returns how many values go in for each tree: those of its tests, then those of its leaves.
+    pub fn inputs(&self) -> usize {
+        self.paths.tests() + self.paths.leaves() * self.values
+    }
+
+    fn check(&self) -> Result<()> {
+        let widths = (2..=64).contains(&self.bits) && (1..=self.bits).contains(&self.out_bits);
+        let known = match self.paths {
+            ops::Paths::Complete(depth) => (1..=ops::trees::MAX_DEPTH).contains(&depth),
+            ops::Paths::Table(tests) => (1..=ops::trees::MAX_TABLE).contains(&tests),
+        };
+        match widths && known && self.values > 0 {
+            true => Ok(()),
+            false => Err(Error::misuse("trees of these sizes and widths")),
+        }
+    }
+}
+
+/// The public plan of trees.
+#[derive(Debug)]
+pub struct Trees {
+    count: usize,
+    shape: Shape,
+    comparison: Comparison,
+    paths: Box<dyn Paths>,
+}
+
+impl Trees {
+    /// Plans `count` trees of one shape.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths beside 2 to 64 bits, and shapes that are none.
+    pub fn new(count: usize, shape: Shape, radix: Radix) -> Result<Self> {
+        shape.check()?;
+        let plan = |sender| -> Result<Self> {
+            let comparison = Comparison::carry(shape.bits - 1, radix).gates_from(sender);
+            let paths = layout(count, shape, sender, comparison.last_sender());
+            Ok(Self { count, shape, comparison, paths })
+        };
+        estimate::leaner(plan, |plan| (plan.demand(), plan.cost()))
+    }
+
+    fn compared(&self) -> usize {
+        self.count * self.shape.paths.tests()
+    }
+}
+
+/// The protocol of a layout, which begins with `first`; gates take OTs from `sender` alone, or
+/// from both parties.
+fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<dyn Paths> {
+    let sizes = [count, shape.values];
+    match shape.paths {
+        ops::Paths::Complete(depth) => {
+            Box::new(complete::Complete::new(sizes, depth, shape.out_bits, (sender, first)))
+        }
+        ops::Paths::Table(tests) => Box::new(table::Table::new(sizes, tests, shape.out_bits)),
+    }
+}
+
+impl Protocol for Trees {
+    fn operator(&self) -> &'static str {
+        "trees"
+    }
+
+    fn describe(&self) -> String {
+        let (count, bits) = (self.compared(), self.shape.bits);
+        format!("{count} comparisons of {bits} bits by OT, {}", self.paths.describe())
+    }
+
+    fn demand(&self) -> Demand {
+        self.comparison.demand(self.compared()) + self.paths.demand()
+    }
+
+    fn cost(&self) -> Cost {
+        self.comparison.cost(self.compared()).then(self.paths.cost())
+    }
+
+    fn run(&self, channel: &mut Channel, inputs: &[Share], mut ots: Correlations) -> Result<Share> {
+        let (rows, each) = (input(inputs, 0)?, self.shape.inputs());
+        rows.check(self.count * each, self.shape.bits, "trees")?;
+        let (role, tests) = (channel.role(), self.shape.paths.tests());
+        let trees: Vec<(&[u64], &[u64])> =
+            rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
+        // Test by test, so that the outcomes of one test of all trees lie together.
+        let places =
+            (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
+        let y = rows.gather(places);
+        let found = compare::of_share(channel, &self.comparison, &y, &mut ots)?;
+        let mut all = sign_of(role, y.words(), self.shape.bits);
+        all.xor(&found.greater);
+        let all = zeroize::Zeroizing::new(all.to_words());
+        let right = all.chunks(self.count.max(1)).map(|test| test.iter().copied().collect());
+        let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
+        let words = self.paths.run(channel, right.collect(), &leaves, ots)?;
+        Ok(Share::new(words, self.shape.out_bits))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Decision trees in whole sessions: private results against the interpreter, costs against the
+//! plan, and trees of one padded class that a client cannot tell apart.
+
+use super::distinguish::{SESSIONS, told_apart, views};
+use super::*;
+use graph::Ensemble;
+use graph::trees::Tree;
+
+/// A tree whose tests compare feature 0 with the given thresholds: a chain, each test on the right
+/// of the one before, or balanced. Number i of the leaves from left to right has value i.
+fn tree(thresholds: &[f32], balanced: bool) -> Tree {
+    let mut tree = Tree {
+        feature: Vec::new(),
+        threshold: Vec::new(),
+        missing_left: Vec::new(),
+        left: Vec::new(),
+        right: Vec::new(),
+        value: Vec::new(),
+    };
+    grow(&mut tree, thresholds, balanced, 0);
+    tree
+}
+
+/// Adds the part with these thresholds, whose first leaf has number `first`; returns its root.
+fn grow(tree: &mut Tree, thresholds: &[f32], balanced: bool, first: usize) -> usize {
+    let node = tree.feature.len();
+    let middle = if balanced { thresholds.len() / 2 } else { 0 };
+    let threshold = thresholds.get(middle);
+    tree.feature.push(if threshold.is_some() { 0 } else { -1 });
+    tree.threshold.push(threshold.map_or(0, |threshold| threshold.to_bits()));
+    tree.missing_left.push(middle.is_multiple_of(2));
+    tree.left.push(0);
+    tree.right.push(0);
+    tree.value.push(first as f64);
+    if threshold.is_some() {
+        let left = grow(tree, &thresholds[..middle], balanced, first);
+        let right = grow(tree, &thresholds[middle + 1..], balanced, first + middle + 1);
+        (tree.left[node], tree.right[node]) = (left, right);
+    }
+    node
+}
+
+fn ensemble(outputs: usize, trees: Vec<Tree>) -> Model {
+    let ensemble = Ensemble {
+        name: "trees".into(),
+        features: 3,
+        outputs,
+        labels: Vec::new(),
+        values: 1,
+        base: (0..outputs).map(|at| at as f64 / 4.0).collect(),
+        divisor: 1.0,
+        ties_left: false,
+        trees,
+    };
+    ensemble.lower("auto").unwrap()
+}
+
+/// Numbers on both sides of the thresholds, the thresholds and what is missing.
+fn rows() -> Vec<f32> {
+    let values = [-2.0, -1.0, 0.0, -0.0, 0.5, 1.0, 1.5, 2.0, 3.0, f32::NAN, f32::INFINITY, 2.5];
+    values.iter().flat_map(|value| [*value, f32::NAN, 7.0]).collect()
+}
+
+#[test]
+fn private_leaves_are_the_interpreters_at_the_planned_cost() {
+    let deep = || tree(&[-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0], true);
+    let models = [
+        ensemble(1, vec![tree(&[1.0], false)]),
+        ensemble(1, vec![deep(), tree(&[0.5, 1.0], false), tree(&[], false)]),
+        ensemble(3, vec![tree(&[0.0, 1.0, 2.0], false), tree(&[1.0], true), tree(&[2.0], true)]),
+    ];
+    let rows = rows();
+    for model in models {
+        let usual = Settings::default();
+        let batch = NonZeroU32::new(5);
+        let others =
+            [Settings { batch, ..usual }, Settings { offline: NonZeroU32::new(2), ..usual }];
+        for settings in [usual].into_iter().chain(others) {
+            let (answer, server) = run_with(&model, settings, &rows);
+            assert_eq!(answer.results, clear(&model, &rows), "{settings:?}");
+            costs_as_planned(&answer, &server.unwrap(), rows.len() / 3);
+        }
+    }
+}
+
+#[test]
+fn a_client_cannot_tell_a_chain_from_a_balanced_tree() {
+    let thresholds = [0.0, 1.0, 2.0];
+    let long = tree(&[-3.0, -2.0, -1.0, 5.0], false);
+    let [chain, balanced] =
+        [false, true].map(|shape| ensemble(1, vec![tree(&thresholds, shape), long.clone()]));
+    assert_eq!(graph::digest(&chain.graph), graph::digest(&balanced.graph));
+    let input = chain.graph.quantize_input(&[1.0, 0.0, 0.0]).unwrap();
+    let batch = [input.clone()];
+    let clear = |model| graph::interpret_batch(model, &batch).unwrap();
+    assert_eq!(clear(&chain), clear(&balanced));
+    let left = views(&chain, Reveal::Output, &input, 0..SESSIONS, Role::Client);
+    let right = views(&balanced, Reveal::Output, &input, SESSIONS..2 * SESSIONS, Role::Client);
+    assert_eq!(told_apart(&left, &right), None);
+}

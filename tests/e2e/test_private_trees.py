@@ -1,0 +1,34 @@
+"""Decision trees from the command line: compiled, simulated and run by two processes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_a_model_of_xgboost_runs_privately(tacit, tmp_path: Path) -> None:
+    model, rows = tmp_path / "fraud.tacit", tmp_path / "rows.csv"
+    stored = json.loads((GOLDEN / "xgboost_small_margins.json").read_text())
+    x, margins = np.asarray(stored["rows"], np.uint32).view(np.float32), np.asarray(stored["margins"])
+    names = json.loads((GOLDEN / "xgboost_small.json").read_text())["learner"]["feature_names"]
+    order = list(reversed(range(len(names))))
+    lines = [",".join(["note", *(names[at] for at in order)])]
+    # Nine digits tell all numbers of 32 bits apart.
+    lines += [",".join(["x", *("" if np.isnan(row[at]) else f"{row[at]:.9g}" for at in order)]) for row in x]
+    rows.write_text("\n".join(lines) + "\n")
+    assert tacit("compile", GOLDEN / "xgboost_small.json", "-o", model).code == 0
+    simulated = tacit("simulate", model, rows, "--json").json
+    run = tacit("run", model, rows, "--batch", 32, "--json").json
+    planned = tacit("plan", model, "--batch", 32, "--json").json
+    assert run["logits"] == simulated["logits"]
+    assert run["clipped"] == simulated["clipped"] == 0
+    scores = np.asarray(run["logits"])[:, 0] * run["output_scale"]
+    assert np.abs(scores - margins).max() < 13 * run["output_scale"] / 2 + 1e-5
+    runs = -(-len(x) // 32)
+    trees = [next(row for row in report["layers"] if row["name"] == "trees") for report in (run, planned)]
+    sent = [sum(row["bytes"].values()) for row in trees]
+    assert sent[0] == runs * sent[1]
+    # A run may begin with the message of the party that ended the one before.
+    assert runs * (trees[1]["rounds"] - 1) < trees[0]["rounds"] <= runs * trees[1]["rounds"]
