@@ -220,8 +220,10 @@ def test_calibration_sees_ranges_and_means_in_the_layout_of_the_source(tmp_path)
     seen = calibrate(folder, source, x)
     tensors = [evaluate(source, one) for one in x]
     kept = [one[1] == 1 for one in x]
-    linear = {node.inputs[0] for node in source.nodes if node.operation["op"] == "Conv"}
-    assert linear == seen.means.keys()
+    linear, sums = (
+        {node.inputs[0] for node in source.nodes if node.operation["op"] == op} for op in ("Conv", "AddConstant")
+    )
+    assert linear | sums == seen.means.keys()
     for name in linear:
         means = [values[name][:, kept[i], 0].mean(axis=1) for i, values in enumerate(tensors)]
         np.testing.assert_allclose(seen.means[name], np.mean(means, axis=0), atol=1e-4)
