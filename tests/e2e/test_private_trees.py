@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
+from tacit import Client, MisuseError, Model
+from tacit.session.pair import Pair
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -32,3 +35,15 @@ def test_a_model_of_xgboost_runs_privately(tacit, tmp_path: Path) -> None:
     assert sent[0] == runs * sent[1]
     # A run may begin with the message of the party that ended the one before.
     assert runs * (trees[1]["rounds"] - 1) < trees[0]["rounds"] <= runs * trees[1]["rounds"]
+
+
+def test_clients_say_that_values_may_be_missing(tacit, tmp_path: Path) -> None:
+    assert tacit("compile", GOLDEN / "xgboost_small.json", "-o", tmp_path / "x.tacit").code == 0
+    model = Model(tmp_path / "x.tacit")
+    rows = np.full((1, *model.input_shape), np.nan, np.float32)
+    with Pair(model).server() as server:
+        with pytest.raises(MisuseError, match="NaN"):
+            Client(server.address, pin=server.pin, keep_keys=False).predict(rows)
+        found = Client(server.address, pin=server.pin, missing=True, keep_keys=False).predict(rows)
+        server.final_report(60)
+    np.testing.assert_array_equal(found.outputs, model.simulate(rows))

@@ -105,6 +105,9 @@ pub struct PredictOptions {
     /// Seconds for which a session is tried again, as a whole and with fresh randomness, when the
     /// server is full, about to stop or gone; 0 for not at all.
     pub retry_for: f64,
+    /// The inputs may have NaN and infinite values, which only models of tables know; else they are
+    /// refused before the server is asked for anything.
+    pub missing: bool,
     /// Files of suite `lola` with own keys: KEYS.secret and KEYS.keys; fresh ones when absent.
     pub keys: Option<String>,
     /// The passphrase of KEYS.secret, where that is encrypted.
@@ -167,6 +170,9 @@ pub fn predict(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Answer> {
     let threads = threads(options.threads.unwrap_or(1))?;
+    if !options.missing && values.iter().any(|value| !value.is_finite()) {
+        return Err(Error::misuse("the input has NaN or infinite values"));
+    }
     let files = options.key_files()?;
     let pins = Pins::of(options)?;
     let trust = &|plan: &Plan, provenance: &Provenance| pins.check(plan, provenance);

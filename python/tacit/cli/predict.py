@@ -1,9 +1,10 @@
 """`tacit predict`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from tacit.cli import passphrase
@@ -134,6 +135,8 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
         given = Inputs(x, None, [f"input {index}" for index in range(count)])
     else:
         given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
+        # Only tables are read with missing values.
+        client = replace(client, missing=not bool(np.isfinite(given.x).all()))
         with terminal.progress("predicting") as advance:
             prediction = client.predict(given.x, advance, terminal.Notices())
     clipped = check(given.x, prediction.bounds)

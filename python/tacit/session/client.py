@@ -122,6 +122,7 @@ class Client:
     `model` names one of a server that has several, `token` (a text) says who the client is to servers that ask.
     `retry_for` tries a session again, as a whole and with fresh randomness, for up to so many seconds when the server
     is full, about to stop, or gone; else a full server raises `BusyError`.
+    Inputs may have NaN, which stands for a missing value, or be infinite only with `missing`, for models of tables.
     `keep_keys` leaves something with the server by which the next session begins sooner, without new base OTs; the
     server can tell then that both sessions are of the same client. A copy of the client starts with none.
     """
@@ -142,6 +143,7 @@ class Client:
     model: str | None = None
     token: str | None = None
     retry_for: float = 0.0
+    missing: bool = False
     keep_keys: bool = True
     passphrase: str | None = field(default=None, repr=False)
     plan_digest: str | None = None
@@ -165,7 +167,7 @@ class Client:
         values = {name: getattr(self, name) for name in (*names, *offered)}
         chosen = {name: value for name, value in values.items() if value is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
-        leaking = {"accept_leakage": True} if self.accept_leakage else {}
+        leaking = {name: True for name in ("accept_leakage", "missing") if getattr(self, name)}
         retrying = {"retry_for": self.retry_for} if self.retry_for else {}
         return json.dumps({**options, **leaking, **retrying, "timeouts": timeouts(self)})
 

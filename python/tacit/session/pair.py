@@ -61,6 +61,7 @@ class Pair:
                 threads=self.threads,
                 network=self.network,
                 accept_leakage=self.accept_leakage,
+                missing=self.model.wanted.missing,
                 keep_keys=False,
             )
             usage = Usage()
