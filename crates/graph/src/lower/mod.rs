@@ -11,6 +11,7 @@ mod pools;
 mod results;
 mod rounding;
 mod scale;
+mod split;
 mod states;
 mod step;
 mod sums;

@@ -1,11 +1,9 @@
 //! Averages whose readers have a scale of their own, so that they do not make what is averaged
 //! coarse.
 
-use super::results::{of, split};
-use super::scale::Scales;
+use super::split::Split;
 use crate::error::Result;
 use crate::source::ops::AveragePool;
-use crate::source::scaling::{TOLERANCE, levels, side};
 use crate::source::{Calibration, Program};
 use std::collections::BTreeSet;
 
@@ -23,16 +21,9 @@ pub(super) fn apart(
     activation_bits: u32,
 ) -> Result<Program> {
     for (input, output) in many(&program) {
-        let scales = Scales::new(&program, &calibration.ranges, activation_bits)?;
-        let Ok((scale, range)) = of(&scales, &input) else { continue };
-        if scale <= side(range) / levels(activation_bits) * (1.0 + TOLERANCE) {
-            continue;
-        }
-        let changed = split(&program, &output, &BTreeSet::new());
-        let after = Scales::new(&changed, &calibration.ranges, activation_bits)?.of(&input)?;
-        if after < scale * (1.0 - TOLERANCE) {
-            program = changed;
-        }
+        let kept = &BTreeSet::new();
+        let split = Split { coarse: &input, bits: activation_bits, read: &output, kept };
+        program = split.apart(program, calibration, activation_bits)?;
     }
     Ok(program)
 }
@@ -49,6 +40,7 @@ fn many(program: &Program) -> Vec<(String, String)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::scale::Scales;
     use super::*;
     use crate::passes::tests::{conv, floats, node, program};
     use crate::source::Ranges;
@@ -57,7 +49,7 @@ mod tests {
     const BITS: u32 = 8;
     const SIDE: usize = 4;
 
-    /// Products of `a` that are averaged and clipped; the result is another clip of `a`.
+    /// The averages of `a` are clipped, which is the result; a product reads `a` as well.
     fn pooled(side: usize) -> (Program, Calibration) {
         let pool = AveragePool {
             kernel: [side; 2],

@@ -1,13 +1,10 @@
 //! Results that have a scale of their own, beside that of the operators which read them too.
 
-use super::scale::Scales;
+use super::split::Split;
 use crate::error::Result;
-use crate::source::ops::{Mask, Rescale};
-use crate::source::scaling::{TOLERANCE, levels, side};
-use crate::source::{Calibration, Program, SourceNode};
+use crate::source::ops::Mask;
+use crate::source::{Calibration, Program};
 use std::collections::BTreeSet;
-
-const ENDING: &str = "rescaled";
 
 /// Gives results finer steps than what else reads them asks for.
 ///
@@ -21,24 +18,15 @@ pub(super) fn apart(
 ) -> Result<Program> {
     let (shown, nodes) = shown(&program);
     for tensor in shown {
-        let scales = Scales::new(&program, &calibration.ranges, activation_bits)?;
-        let Ok((scale, range)) = of(&scales, &tensor) else { continue };
-        let masked = scales.writer(&tensor).is_none_or(|node| node.op.is::<Mask>());
-        if masked || scale <= side(range) / levels(activation_bits - 1) * (1.0 + TOLERANCE) {
+        let writer = program.source.producer(&tensor).map(|index| &program.source.nodes[index]);
+        if writer.is_none_or(|node| node.op.is::<Mask>()) {
             continue;
         }
-        let changed = split(&program, &tensor, &nodes);
-        let after = Scales::new(&changed, &calibration.ranges, activation_bits)?.of(&tensor)?;
-        if after < scale * (1.0 - TOLERANCE) {
-            program = changed;
-        }
+        let bits = activation_bits - 1;
+        let split = Split { coarse: &tensor, bits, read: &tensor, kept: &nodes };
+        program = split.apart(program, calibration, activation_bits)?;
     }
     Ok(program)
-}
-
-/// The scale and the range of a tensor.
-pub(super) fn of(scales: &Scales<'_>, tensor: &str) -> Result<(f64, (f64, f64))> {
-    Ok((scales.of(tensor)?, scales.own_range(tensor)?))
 }
 
 /// The tensors that have the output's scale up to a factor because the output shows them, and the
@@ -59,25 +47,10 @@ fn shown(program: &Program) -> (Vec<String>, BTreeSet<String>) {
     (tensors, nodes)
 }
 
-/// The program in which nodes beside `kept` read `tensor` rescaled.
-pub(super) fn split(program: &Program, tensor: &str, kept: &BTreeSet<String>) -> Program {
-    let mut changed = program.clone();
-    let output = program.source.fresh(&format!("{tensor}.{ENDING}"));
-    let nodes = &mut changed.source.nodes;
-    let others = nodes.iter_mut().filter(|node| !kept.contains(&node.name));
-    for input in others.flat_map(|node| &mut node.inputs).filter(|input| *input == tensor) {
-        input.clone_from(&output);
-    }
-    if let Some(first) = nodes.iter().position(|node| node.inputs.contains(&output)) {
-        let (name, inputs) = (output.clone(), vec![tensor.to_owned()]);
-        nodes.insert(first, SourceNode { name, inputs, output, op: Rescale {}.into() });
-    }
-    changed
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::scale::Scales;
     use super::*;
     use crate::passes::tests::{conv, floats, node, program, relu};
     use crate::source::Ranges;
