@@ -129,12 +129,10 @@ impl Trees {
         split.ok_or_else(|| "has too few constants".into())
     }
 
-    /// The multiplier of a key and the feature that it is of.
+    /// Returns the multiplier of a key and the feature that it is of, without a branch.
     pub fn selected(code: i32) -> (i64, usize) {
-        match code {
-            NO_FEATURE => (0, 0),
-            code => (1 + i64::from(code & 1), (code >> 1) as usize),
-        }
+        let tests = i64::from(code != NO_FEATURE);
+        (tests * (1 + i64::from(code & 1)), (code.max(0) >> 1) as usize)
     }
 }
 
@@ -221,7 +219,10 @@ impl Operator for Trees {
             let times = Self::selected(*code).0.max(1);
             (times..=times << (KEY_BITS - 2)).contains(threshold)
         });
-        within.then_some(()).ok_or_else(|| "a threshold is no key".into())
+        within.then_some(()).ok_or("a threshold is no key")?;
+        let features = site.input().len();
+        let known = weights.weight.iter().all(|code| Self::selected(*code).1 < features);
+        known.then_some(()).ok_or_else(|| "a test of a feature that there is not".into())
     }
 
     fn reads(&self, _signed: bool, _range: Range) -> u32 {

@@ -226,6 +226,23 @@ fn hostile_trees_are_refused() {
 }
 
 #[test]
+fn tests_of_features_that_there_are_not_are_refused() {
+    let mut rng = Random::seeded(74);
+    let mut model = ensemble(&mut rng, 3, [1, 1]).lower("auto").unwrap();
+    verify_model(&model).unwrap();
+    let features = model.graph.tensors[0].len() as i32;
+    for code in [2 * features, -2] {
+        model.weights.get_mut(&0).unwrap().weight[0] = code;
+        assert!(verify_model(&model).is_err(), "{code}");
+    }
+}
+
+#[test]
+fn codes_name_a_multiplier_and_a_feature() {
+    assert_eq!([-1, 0, 1, 6, 7].map(Trees::selected), [(0, 0), (1, 0), (2, 0), (1, 3), (2, 3)]);
+}
+
+#[test]
 fn hostile_graphs_are_refused_before_anything_is_allocated() {
     let forest = ensemble(&mut Random::seeded(74), 1, [1, 1]);
     let sound = forest.lower("auto").unwrap().graph;

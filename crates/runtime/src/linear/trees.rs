@@ -153,9 +153,9 @@ impl LinearProtocol for TreesLayer {
         let mut matrix = Zeroizing::new(vec![0i32; weight.len() * self.features]);
         for (row, code) in matrix.chunks_exact_mut(self.features.max(1)).zip(weight) {
             let (times, feature) = Trees::selected(*code);
-            match row.get_mut(feature) {
-                Some(place) => *place = times as i32,
-                None => return Err(Error::misuse("a test of a feature that there is not")),
+            // Every place is written, so that none tells which feature is tested.
+            for (at, place) in row.iter_mut().enumerate() {
+                *place = times as i32 * i32::from(at == feature);
             }
         }
         let [thresholds, leaves, base] = self.trees.constants(bias).map_err(Error::misuse)?;
