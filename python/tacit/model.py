@@ -17,7 +17,7 @@ from tacit import _core
 from tacit.compiler import metadata
 from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
-from tacit.data.ranges import Bounds
+from tacit.data.ranges import KEYS, Bounds
 from tacit.data.text import ENTRY, Text, stored
 from tacit.data.wanted import Wanted
 from tacit.importers.source import Part, Selection
@@ -55,7 +55,7 @@ class Model:
     @property
     def reads_keys(self) -> bool:
         """Whether the model compares float32 numbers as they are, and knows missing values."""
-        return bool(self.description["input"]["encoding"] == "keys")
+        return bool(self.description["input"]["encoding"] == KEYS)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

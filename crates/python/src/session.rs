@@ -7,8 +7,8 @@ use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use tacit::{
-    Card, End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Provenance, Report,
-    Reveal, TransportKind, Welcome,
+    Card, Encoding, End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Provenance,
+    Report, Reveal, TransportKind, Welcome,
 };
 
 use crate::errors::{MisuseError, json, options, raise};
@@ -20,6 +20,8 @@ struct ClientReport {
     #[serde(flatten)]
     session: Report,
     output_scale: f64,
+    /// How clients make integers of their numbers.
+    encoding: Encoding,
     /// The second output is this by the probability, where that is revealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     certain: Option<u64>,
@@ -39,6 +41,7 @@ impl ClientReport {
         Self {
             session: report.clone(),
             output_scale: if revealed == Reveal::Output { scale } else { 1.0 },
+            encoding: graph.encoding(),
             certain: plan.certain(),
             labels: graph.labels.clone(),
             plan: serde_json::from_str(&plan.offer()).unwrap_or_default(),

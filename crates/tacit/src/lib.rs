@@ -25,6 +25,7 @@ pub use bench::{BenchServer, bench};
 pub use card::{Card, make_signer};
 pub use compare::{Suited, compare_suites};
 pub use graph::Conv;
+pub use graph::Encoding;
 pub use graph::{
     Calibration, FloatTensor, Floats, Means, Model, Options as CompileOptions, Ranges, Rounding,
     load, load_committed, save, save_with,

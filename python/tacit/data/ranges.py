@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from tacit.data.parts import unit_of_each
 from tacit.importers.source import Part
 
+KEYS = "keys"
+"""How the core calls the encoding that tells all float32 numbers apart."""
+
 
 class Bounds(NamedTuple):
     """The least and the largest input that a model tells apart from others, and its step between inputs.
@@ -23,7 +26,7 @@ class Bounds(NamedTuple):
 
     @classmethod
     def everything(cls) -> Self:
-        """Those of a model that tells all numbers apart, and knows what is missing."""
+        """Give the bounds of a model that tells all numbers apart and knows missing values: no value is beyond them."""
         return cls(-np.inf, np.inf, 0.0)
 
     @classmethod

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.data.parts import apart, joined, unit_of_each
-from tacit.data.ranges import Bounds
+from tacit.data.ranges import KEYS, Bounds
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
@@ -23,8 +23,6 @@ SHORTEST_TIMEOUT = 0.001
 LONGEST_TIMEOUT = 1e9
 """Bounds of all three limits, in seconds."""
 MOST_INPUTS = 1_000_000
-TREES = "trees"
-"""The operator that tells all numbers apart."""
 LONGEST_RETRY_SECONDS = 1e6
 
 Notice = Callable[[str, float, str | None], None]
@@ -72,9 +70,9 @@ class Prediction:
     @property
     def bounds(self) -> Bounds:
         """The range of inputs that the server's model tells apart; values beside it were cut."""
-        graph = self.report["plan"]["graph"]
-        if any(TREES in node["op"] for node in graph["nodes"]):
+        if self.report["encoding"] == KEYS:
             return Bounds.everything()
+        graph = self.report["plan"]["graph"]
         scale = graph["tensors"][graph["input"]]["format"]["scale"]
         return Bounds.of(graph["input_range"], scale, self.parts("inputs"))
 
@@ -143,13 +141,13 @@ class Client:
     model: str | None = None
     token: str | None = None
     retry_for: float = 0.0
-    missing: bool = False
     keep_keys: bool = True
     passphrase: str | None = field(default=None, repr=False)
     plan_digest: str | None = None
     graph_digest: str | None = None
     model_commitment: str | None = None
     card_key: str | None = None
+    missing: bool = False
     kept: _core.KeptKeys = field(default_factory=_core.KeptKeys, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
