@@ -32,7 +32,7 @@ def test_results_far_from_the_floats_are_said(tmp_path):
     summary = compile_model(path_of(tmp_path), tmp_path / "x.tacit", inputs(64), options=options)
     assert max(summary["relative_error"].values()) > 0.5
     (note,) = said
-    assert "calibration inputs" in note and "--activation-bits" in note
+    assert "4 calibration inputs" in note and "--activation-bits" in note
 
 
 def test_nothing_is_looked_at_without_inputs(tmp_path):

@@ -53,7 +53,8 @@ pub struct Part {
     /// What 1 in the tensor's real values is in those of the part.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub unit: f64,
-    /// The same for each element, times `unit`; empty where it is 1 for all.
+    /// Each element has such a unit of its own besides, by which `unit` is multiplied. The list is
+    /// empty where all are 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<f64>,
 }

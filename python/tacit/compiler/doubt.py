@@ -52,7 +52,7 @@ def say_far(summary: dict[str, Any], say: Callable[[str], None]) -> None:
     if largest(summary) > FAR:
         errors = summary[ENTRY]
         say(
-            f"results on calibration inputs are {errors['exact']:.0%} off the float model's, and "
+            f"results on up to {FEW} calibration inputs are {errors['exact']:.0%} off the float model's, and "
             f"{errors['stochastic']:.0%} as protocols round: take more bits (--activation-bits, --weight-bits, "
             "--target-agreement), --rounding exact, or more calibration inputs"
         )

@@ -98,12 +98,12 @@ def join_inputs(model: onnx.ModelProto, entries: Sequence[onnx.ValueInfoProto], 
     for name, shape in shapes.items():
         end = start + count(shape)
         part = f"{INPUTS}.{name}"
-        whole = len(shapes) == 1
-        nodes.append(same(INPUTS, part) if whole else cut(model, INPUTS, part, (start, end)))
+        alone = len(shapes) == 1 and isinstance(units.get(name), tuple)
+        nodes.append(same(INPUTS, part) if alone else cut(model, INPUTS, part, (start, end)))
         if units.get(name, 1.0) != 1.0:
             nodes.append(scaled(model, part, f"{part}.scaled", units[name]))
             part = f"{part}.scaled"
-        nodes.append(same(part, name) if len(shape) == 1 else reshape(model, part, name, (0, *shape)))
+        nodes.append(same(part, name) if alone else reshape(model, part, name, (0, *shape)))
         start = end
     others = [entry for entry in model.graph.input if entry.name not in shapes]
     del model.graph.input[:]

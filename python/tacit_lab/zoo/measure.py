@@ -21,7 +21,7 @@ from tacit_lab.zoo.entry import Entry, Labels, largest
 COUNTS = ((8_192, 256, 256), (50_000, 140, 100))
 """Most elements of an input, the inputs that calibrate then, and those that are compared."""
 LARGE_COUNTS = 24, 8
-"""The same of inputs with more elements."""
+"""The inputs that calibrate, and those that are compared, where inputs have more elements."""
 WORDS, FIRST_WORD = 120, 3
 WIDTHS = (8, 10, 12)
 """Bits of weights and activations that are tried one after another; where one is refused, one bit less is."""

@@ -80,7 +80,7 @@ def listed(row: Mapping[str, Any]) -> str:
 
 
 def seconds(row: Mapping[str, Any]) -> str:
-    """Of compilation, and of a session if there was one."""
+    """Give the seconds of compilation, and those of a session if there was one."""
     compiled = f"{row['compile_seconds']:.1f}"
     if "private" not in row:
         return compiled

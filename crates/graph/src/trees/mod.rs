@@ -48,7 +48,7 @@ pub struct Ensemble {
     /// Values of a leaf: one of each result, or a single one. That of tree t counts for result
     /// `t mod outputs` then.
     pub values: usize,
-    /// What is added to each result.
+    /// The number that is added to each result.
     pub base: Vec<f64>,
     /// By what the sums, with what is added, are divided.
     pub divisor: f64,

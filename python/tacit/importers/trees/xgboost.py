@@ -112,7 +112,7 @@ def unwrapped(booster: Any) -> tuple[Any, Sequence[float]]:
 
 
 def margins(base_score: Any, objective: str, classes: int) -> tuple[float, ...]:
-    """What is added to the score of each class: the base score before the objective's link, in float32."""
+    """Give what is added to the score of each class: the base score before the objective's link, in float32."""
     text = str(base_score).strip("[]")
     given = [float(part) for part in text.split(",") if part.strip()]
     if len(given) not in (1, classes):
