@@ -14,10 +14,15 @@
 
 mod complete;
 mod paths;
+mod stage;
+mod staged;
 mod table;
+mod turned;
 
 use graph::ops;
+use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -25,6 +30,7 @@ use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 use paths::Paths;
+pub use staged::{Staged, Way};
 
 /// Sizes of trees that have one shape.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +93,22 @@ impl Trees {
     }
 }
 
+/// Xor shares of whether tests go right, a plane of all `count` trees for each test, of values that
+/// lie test by test.
+fn outcomes(
+    channel: &mut Channel,
+    comparison: &Comparison,
+    y: &Share,
+    count: usize,
+    ots: &mut Correlations,
+) -> Result<Vec<Bits>> {
+    let found = compare::of_share(channel, comparison, y, ots)?;
+    let mut all = sign_of(channel.role(), y.words(), y.bits());
+    all.xor(&found.greater);
+    let all = Zeroizing::new(all.to_words());
+    Ok(all.chunks(count.max(1)).map(|test| test.iter().copied().collect()).collect())
+}
+
 /// The protocol of a layout, which begins with `first`; gates take OTs from `sender` alone, or
 /// from both parties.
 fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<dyn Paths> {
@@ -120,20 +142,16 @@ impl Protocol for Trees {
     fn run(&self, channel: &mut Channel, inputs: &[Share], mut ots: Correlations) -> Result<Share> {
         let (rows, each) = (input(inputs, 0)?, self.shape.inputs());
         rows.check(self.count * each, self.shape.bits, "trees")?;
-        let (role, tests) = (channel.role(), self.shape.paths.tests());
+        let tests = self.shape.paths.tests();
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
         // Test by test, so that the outcomes of one test of all trees lie together.
         let places =
             (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
         let y = rows.gather(places);
-        let found = compare::of_share(channel, &self.comparison, &y, &mut ots)?;
-        let mut all = sign_of(role, y.words(), self.shape.bits);
-        all.xor(&found.greater);
-        let all = zeroize::Zeroizing::new(all.to_words());
-        let right = all.chunks(self.count.max(1)).map(|test| test.iter().copied().collect());
+        let right = outcomes(channel, &self.comparison, &y, self.count, &mut ots)?;
         let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
-        let words = self.paths.run(channel, right.collect(), &leaves, ots)?;
+        let words = self.paths.run(channel, right, &leaves, ots)?;
         Ok(Share::new(words, self.shape.out_bits))
     }
 }
