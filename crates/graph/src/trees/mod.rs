@@ -9,6 +9,7 @@ mod tree;
 
 use crate::error::{Error, Result};
 use crate::ir::{Format, Graph, Model, Node, NodeWeights, Nonlinear, Tensor, VERSION};
+use crate::link::Link;
 use crate::model::verify_model;
 use crate::ops::trees::{KEY_BITS, MAX_DEPTH, MAX_TABLE, MISSING, Paths, Trees};
 use grown::Grown;
@@ -45,6 +46,9 @@ pub struct Ensemble {
     /// A name for each result, or nothing.
     #[serde(default)]
     pub labels: Vec<String>,
+    /// What clients may make of the results.
+    #[serde(default)]
+    pub link: Option<Link>,
     /// Values of a leaf: one of each result, or a single one. That of tree t counts for result
     /// `t mod outputs` then.
     pub values: usize,
@@ -192,6 +196,7 @@ impl Ensemble {
             output: 1,
             outputs: Vec::new(),
             labels: self.labels.clone(),
+            link: self.link,
         }
     }
 }

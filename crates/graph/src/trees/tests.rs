@@ -93,6 +93,7 @@ fn ensemble(rng: &mut Random, trees: usize, [outputs, values]: [usize; 2]) -> En
         features: 4,
         outputs,
         labels: Vec::new(),
+        link: None,
         values,
         base: (0..outputs).map(|at| at as f64 - 0.3).collect(),
         divisor: 3.0,
@@ -271,6 +272,8 @@ fn hostile_graphs_are_refused_before_anything_is_allocated() {
     many.nodes[0].op = Trees { comparisons: usize::MAX, ..trees(3) }.into();
     let mut none = sound.clone();
     none.nodes[0].op = Trees { comparisons: 0, ..trees(3) }.into();
+    let mut linked = sound.clone();
+    linked.link = Some(Link { function: crate::LinkFunction::Exp, scale: f64::NAN });
     let mut narrow = sound.clone();
     narrow.tensors[0].format.bits = KEY_BITS - 1;
     narrow.input_range = [0, 1];
@@ -290,6 +293,7 @@ fn hostile_graphs_are_refused_before_anything_is_allocated() {
         wide,
         many,
         none,
+        linked,
     ] {
         assert!(crate::verify(&graph).is_err(), "{:?}", graph.nodes);
     }

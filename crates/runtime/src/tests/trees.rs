@@ -47,6 +47,7 @@ fn ensemble(outputs: usize, trees: Vec<Tree>) -> Model {
         features: 3,
         outputs,
         labels: Vec::new(),
+        link: None,
         values: 1,
         base: (0..outputs).map(|at| at as f64 / 4.0).collect(),
         divisor: 1.0,
