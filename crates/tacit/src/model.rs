@@ -32,6 +32,9 @@ pub struct Description {
     pub states: Vec<String>,
     /// Names of the outputs, or empty.
     pub labels: Vec<String>,
+    /// What clients may make of the outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<graph::Link>,
     /// A row per node.
     pub layers: Vec<LayerDescription>,
 }
@@ -162,6 +165,7 @@ pub fn describe(model: &Model) -> Description {
         },
         states: graph.states.iter().map(|state| name(state.before)).collect(),
         labels: graph.labels.clone(),
+        link: graph.link,
         layers: layers(graph),
     }
 }

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
+from tacit.data import links
+from tacit.data.links import Link
 from tacit.data.parts import apart, joined, unit_of_each
 from tacit.data.ranges import KEYS, Bounds
 from tacit.errors import MisuseError
@@ -66,6 +68,17 @@ class Prediction:
             return None
         values: NDArray[np.float64] = self.outputs * np.float64(self.report["output_scale"])
         return values * unit_of_each(self.parts("outputs"))
+
+    @property
+    def link(self) -> Link | None:
+        """What may be made of the results, by the server's plan, such as probabilities of scores."""
+        return links.of(self.report["plan"]["graph"].get("link"))
+
+    @property
+    def estimates(self) -> NDArray[np.float64] | None:
+        """Estimates (N, outputs) that the model's link makes of real outputs; None without both."""
+        link, values = self.link, self.logits
+        return None if link is None or values is None else link.estimates(values)
 
     def parts(self, end: str) -> tuple[Part, ...]:
         """The parts of an end, "inputs" or "outputs": where they are several, or have axes that the engine lacks."""

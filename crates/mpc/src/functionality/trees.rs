@@ -15,16 +15,17 @@ const OUT_BITS: u32 = 9;
 #[allow(clippy::unwrap_used)]
 pub(super) fn protocols() -> Vec<Protocol> {
     vec![
-        trees("trees, complete", Paths::Complete(2)),
-        trees("trees, a single test", Paths::Complete(1)),
-        trees("trees, tables", Paths::Table(2)),
+        trees("trees, complete", Paths::Complete(2), 1),
+        trees("trees, a single test", Paths::Complete(1), 1),
+        trees("trees, tables", Paths::Table(2), 1),
+        trees("trees, tests of two comparisons", Paths::Complete(2), 2),
     ]
 }
 
 /// As many trees as the values have room for; their leaves are the server's words.
 #[allow(clippy::unwrap_used)]
-fn trees(name: &'static str, paths: Paths) -> Protocol {
-    let shape = Shape { paths, values: 1, bits: BITS, out_bits: OUT_BITS };
+fn trees(name: &'static str, paths: Paths, comparisons: usize) -> Protocol {
+    let shape = Shape { paths, values: 1, comparisons, bits: BITS, out_bits: OUT_BITS };
     let (each, count) = (shape.inputs(), COUNT / shape.inputs());
     let plan = Trees::new(count, shape, Radix::Four).unwrap();
     let price = (plan.demand(), plan.cost());
@@ -35,7 +36,9 @@ fn trees(name: &'static str, paths: Paths) -> Protocol {
         let rows = client.words().chunks(each).zip(server.words().chunks(each)).take(count);
         let reached = rows.map(|(client, server)| {
             let y = |test: usize| signed((client[test] + server[test]) & mask(BITS), BITS);
-            server[paths.tests() + paths.leaf(|test| y(test) >= 0)]
+            let compared = |test: usize| test * comparisons..(test + 1) * comparisons;
+            let right = |test: usize| compared(test).filter(|at| y(*at) >= 0).count() % 2 == 1;
+            server[shape.tests() + paths.leaf(right)]
         });
         reached.collect()
     };
