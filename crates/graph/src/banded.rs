@@ -50,6 +50,7 @@ impl Model {
         self.graph.output = band;
         self.graph.outputs.clear();
         self.graph.labels.clear();
+        self.graph.link = None;
         verify_model(&self).map_err(|error| error.in_pass(NAME))?;
         Ok(self)
     }
