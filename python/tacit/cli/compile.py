@@ -329,9 +329,9 @@ def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, An
     """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
     from tacit.compiler.compiler import compile_model
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_xgboost
+    from tacit.importers.trees import is_trees
 
-    if is_xgboost(model):
+    if is_trees(model):
         return compile_model(model, output, None, None, options.options(model, None))
     trained = is_quantised(model)
     reading = options.reading() if options.reads_text(model, trained) else None
@@ -376,10 +376,10 @@ def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
     from tacit.importers.check import Problems, check
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_xgboost
+    from tacit.importers.trees import is_trees
 
     trained = is_quantised(model)
-    if trained or is_xgboost(model):
+    if trained or is_trees(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

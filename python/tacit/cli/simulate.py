@@ -6,7 +6,7 @@ import typer
 
 from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
-from tacit.cli.results import by_name, show_results
+from tacit.cli.results import by_name, estimated, show_results
 from tacit.data.inputs import read
 from tacit.data.parts import apart
 from tacit.model import Model
@@ -47,7 +47,9 @@ def simulate(
         content |= {"logits": outputs.tolist(), "output_scale": compiled.output_scale}
         content |= {"shape": list(compiled.output_shape), "clipped": clipped}
         content |= by_name(apart(compiled.outputs, values)) if len(compiled.outputs) > 1 else {}
+        content |= estimated(compiled.link, values)
         terminal.emit_json({**content, **sentences.content(compiled.text, given, values)})
         return
     names = compiled.description.get("labels", [])
-    show_results(given, compiled.text, labels, values, names, compiled.output_shape, parts=compiled.outputs)
+    shape, link = compiled.output_shape, compiled.link
+    show_results(given, compiled.text, labels, values, names, shape, parts=compiled.outputs, link=link)

@@ -23,7 +23,7 @@ from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.trees import compile_ensemble
 from tacit.errors import MisuseError
 from tacit.importers.packed import model_name
-from tacit.importers.trees import is_ensemble, is_xgboost, of_estimator
+from tacit.importers.trees import is_ensemble, is_trees, of_estimator
 from tacit.model import Model
 
 Floats = NDArray[np.float32]
@@ -66,7 +66,7 @@ def compile_object(
         return Model(target)
     with written(model, x) as source:
         compile_model(source, target, x, input_range, options)
-        guessed = x is None and input_range is None and not source.is_dir() and not is_xgboost(source)
+        guessed = x is None and input_range is None and not source.is_dir() and not is_trees(source)
     if guessed and (options is None or options.reading is None):
         what = "no example inputs: ranges are guessed from random inputs in [0, 1], which costs accuracy"
         warnings.warn(what, stacklevel=2)

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 from tacit import _core
 from tacit.compiler import metadata
 from tacit.errors import MisuseError
-from tacit.importers.trees import Ensemble
+from tacit.importers.source import WHOLE
+from tacit.importers.trees import Ensemble, read
 
 if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
 
 SUITE = "auto"
+
+
+def compile_trees(source: Path, output: Path, options: "Options") -> dict[str, Any]:
+    """Compile the ensemble in a file of a tree library; raises as `compile_ensemble` and the readers of files do."""
+    if options.selection != WHOLE:
+        raise MisuseError(f"{source} is an ensemble of trees and has one result: leave --result and --input-... out")
+    return compile_ensemble(read(source), source, output, options)
 
 
 def compile_ensemble(ensemble: Ensemble, source: Path, output: Path, options: "Options | None") -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::ir::{Nonlinear, Packing};
+use crate::link::Link;
 use crate::ops::Rounding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What the user chooses when compiling.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Choice of protocols, e.g. `auto`.
@@ -22,6 +23,8 @@ pub struct Options {
     pub rounding: Rounding,
     /// Name of each output, or empty.
     pub labels: Vec<String>,
+    /// What clients may make of the results.
+    pub link: Option<Link>,
     /// Whether norms find inverse roots by Newton's iteration; the suite says so.
     #[serde(skip)]
     pub newton: bool,
@@ -69,6 +72,7 @@ impl Default for Options {
             activation_bits: 8,
             rounding: Rounding::Stochastic,
             labels: vec![],
+            link: None,
             newton: false,
             exact: false,
             margin_bits: 2,

@@ -6,8 +6,8 @@ use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Result, Role};
 
-use super::outcomes;
 use super::turned::turned;
+use super::{Shape, outcomes};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{Comparison, Radix};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
@@ -23,6 +23,8 @@ pub(super) struct Stage {
     above: u32,
     /// Its own levels.
     height: u32,
+    /// Number of comparisons of a test.
+    comparisons: usize,
     /// Width of the tests' values.
     bits: u32,
     /// Who begins.
@@ -36,20 +38,21 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Plans `height` levels below the first `above` ones of `count` trees, whose tests have values
-    /// of `bits`; `first` begins.
+    /// Plans `height` levels below the first `above` ones of `count` trees of a shape, compared in
+    /// digits of `radix`; `first` begins.
     pub(super) fn new(
         count: usize,
         [above, height]: [u32; 2],
-        (bits, radix): (u32, Radix),
+        (shape, radix): (Shape, Radix),
         first: Role,
     ) -> Self {
-        let tests = (1usize << height) - 1;
+        let Shape { bits, comparisons, .. } = shape;
+        let values = ((1usize << height) - 1) * comparisons;
         let entry = |words: &[usize]| match words {
             [_, _] => Entry::Pair(bits, bits),
             _ => Entry::Word(bits),
         };
-        let order: Vec<usize> = (0..if above == 0 { 0 } else { tests }).collect();
+        let order: Vec<usize> = (0..if above == 0 { 0 } else { values }).collect();
         let job = |words: &[usize]| Job { count, choice_bits: above, entry: entry(words) };
         let jobs: Vec<Job> = order.chunks(2).map(job).collect();
         let selection = Switch { to_client: jobs.clone(), to_server: jobs };
@@ -57,7 +60,18 @@ impl Stage {
         let asks = if above == 1 { !first } else { first };
         let comparison = Comparison::carry(bits - 1, radix).asked_by(asks);
         let (descent, path) = descent(height);
-        Self { count, above, height, bits, first, selection, comparison, descent, path }
+        Self {
+            count,
+            above,
+            height,
+            comparisons,
+            bits,
+            first,
+            selection,
+            comparison,
+            descent,
+            path,
+        }
     }
 
     /// Who sends last, and so may go on at once.
@@ -65,13 +79,13 @@ impl Stage {
         self.descent.last_sender(self.comparison.last_sender())
     }
 
-    /// Number of tests that are compared in each tree.
-    pub(super) fn tests(&self) -> usize {
-        (1 << self.height) - 1
+    /// Number of comparisons in each tree.
+    pub(super) fn compared(&self) -> usize {
+        ((1 << self.height) - 1) * self.comparisons
     }
 
     pub(super) fn demand(&self) -> Demand {
-        let compared = self.comparison.demand(self.count * self.tests());
+        let compared = self.comparison.demand(self.count * self.compared());
         self.selection.demand() + compared + self.descent.demand(self.count)
     }
 
@@ -80,7 +94,7 @@ impl Stage {
             0 => Cost::NONE,
             _ => self.selection.cost(self.first),
         };
-        let compared = self.comparison.cost(self.count * self.tests());
+        let compared = self.comparison.cost(self.count * self.compared());
         let descended = match self.descent.levels.is_empty() {
             true => Cost::NONE,
             false => self.descent.cost(self.count, self.comparison.last_sender()),
@@ -89,7 +103,7 @@ impl Stage {
     }
 
     /// Adds to `path`, xor shares of the outcomes on the way of each tree, root first, those of
-    /// this stage. `value` gives this party's shares of a test's values, by its place in the tree.
+    /// this stage. `value` gives this party's shares of what is compared, by its place in the tree.
     pub(super) fn run(
         &self,
         channel: &mut Channel,
@@ -99,10 +113,10 @@ impl Stage {
     ) -> Result<()> {
         let role = channel.role();
         let y = match self.above {
-            0 => Share::new((0..self.tests()).flat_map(value).collect(), self.bits),
+            0 => Share::new((0..self.compared()).flat_map(value).collect(), self.bits),
             _ => self.select(channel, value, path, ots)?,
         };
-        let found = outcomes(channel, &self.comparison, &y, self.count, ots)?;
+        let found = outcomes(channel, &self.comparison, &y, [self.count, self.comparisons], ots)?;
         let gates = ots.split(role, &self.descent.demand(self.count))?;
         let first = self.comparison.last_sender();
         let mut wires = gmw::run(channel, &self.descent, found, gates, first)?;
@@ -113,7 +127,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The tests of the subtree that `path` leads to, test by test.
+    /// What is compared of the subtree that `path` leads to, test by test.
     fn select(
         &self,
         channel: &mut Channel,
@@ -124,11 +138,14 @@ impl Stage {
         // The last outcome is the lowest bit of the subtree's number.
         let choice: zeroize::Zeroizing<Vec<Bits>> =
             path.iter().rev().cloned().collect::<Vec<_>>().into();
-        let order: Vec<usize> = (0..self.tests()).collect();
+        let order: Vec<usize> = (0..self.compared()).collect();
         let mut side = Side { choices: Vec::new(), tables: Vec::new() };
-        for tests in order.chunks(2) {
+        for pair in order.chunks(2) {
             let subtree = |number: usize| {
-                let words = tests.iter().map(|test| value(place(self.above, number, *test)));
+                let words = pair.iter().map(|at| {
+                    let (test, comparison) = (at / self.comparisons, at % self.comparisons);
+                    value(place(self.above, number, test) * self.comparisons + comparison)
+                });
                 Column { planes: Vec::new(), words: words.collect() }
             };
             let columns = (0..1usize << self.above).map(subtree).collect();
@@ -137,7 +154,7 @@ impl Stage {
         }
         let ots = ots.split(channel.role(), &self.selection.demand())?;
         let switched = mux::run(channel, &self.selection, self.first, side, ots)?;
-        let mut words = Vec::with_capacity(self.count * self.tests());
+        let mut words = Vec::with_capacity(self.count * self.compared());
         for (received, sent) in switched.received.iter().zip(&switched.sent) {
             for (received, sent) in received.words.iter().zip(&sent.words) {
                 let sums = received.iter().zip(sent).map(|(x, y)| x.wrapping_add(*y));

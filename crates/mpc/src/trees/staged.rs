@@ -49,10 +49,10 @@ impl Way {
     /// [`Error::Misuse`] for shapes that are none.
     pub fn fastest(count: usize, shape: Shape) -> Result<Self> {
         let radix = |tests: usize| Radix::fastest(count.saturating_mul(tests), shape.bits - 1);
-        let at_once = radix(shape.paths.tests());
+        let at_once = radix(shape.tests());
         let seconds = |plan: &dyn Protocol| Reference::nanoseconds(&plan.demand(), plan.cost());
         let least = seconds(&Trees::new(count, shape, at_once)?);
-        let in_stages = radix(7);
+        let in_stages = radix(7 * shape.comparisons);
         let staged = Staged::new(count, shape, in_stages);
         let better = staged.is_ok_and(|plan| seconds(&plan) < least);
         Ok(if better { Self::Stages(in_stages) } else { Self::AtOnce(at_once) })
@@ -100,8 +100,7 @@ impl Staged {
     pub(super) fn of(count: usize, shape: Shape, radix: Radix, heights: &[u32]) -> Self {
         let (mut stages, mut above, mut first) = (Vec::new(), 0, Role::Client);
         for height in heights {
-            let digits = (shape.bits, radix);
-            let stage = Stage::new(count, [above, *height], digits, first);
+            let stage = Stage::new(count, [above, *height], (shape, radix), first);
             (above, first) = (above + height, stage.last_sender());
             stages.push(stage);
         }
@@ -121,8 +120,8 @@ impl Protocol for Staged {
     }
 
     fn describe(&self) -> String {
-        let tests: usize = self.stages.iter().map(Stage::tests).sum();
-        let (count, bits, stages) = (self.count * tests, self.shape.bits, self.stages.len());
+        let compared: usize = self.stages.iter().map(Stage::compared).sum();
+        let (count, bits, stages) = (self.count * compared, self.shape.bits, self.stages.len());
         let leaves = self.leaves.describe();
         format!("{count} comparisons of {bits} bits by OT in {stages} stages, {leaves}")
     }
@@ -146,7 +145,7 @@ impl Protocol for Staged {
         }
         // The last outcome is the lowest bit of a leaf's number.
         path.reverse();
-        let tests = self.shape.paths.tests();
+        let tests = self.shape.tests();
         let leaves: Vec<&[u64]> =
             words.chunks_exact(each).filter_map(|row| row.get(tests..)).collect();
         let words = self.leaves.run(channel, path.to_vec(), &leaves, ots)?;
