@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.links import Link
-from tacit.errors import UnsupportedError
+from tacit.errors import MisuseError, UnsupportedError
 
 LEAF = -1
 """Stands for the feature of a leaf."""
@@ -76,7 +76,12 @@ class Ensemble:
     link: Link | None = None
 
     def to_json(self) -> str:
-        """The ensemble as the core reads it."""
+        """The ensemble as the core reads it; raises `MisuseError` for numbers that are not finite."""
+        for at, tree in enumerate(self.trees):
+            if not np.isfinite(tree.value).all():
+                raise MisuseError(f"tree {at} has a leaf that is not finite")
+        if not np.isfinite([*self.base, self.divisor]).all():
+            raise MisuseError("what is added to results, or divides them, is not finite")
         content = {
             "name": self.name,
             "features": self.features,
