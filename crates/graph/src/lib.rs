@@ -3,6 +3,7 @@
 //! step, the interpreter that the protocols are compared with, and the
 //! `.tacit` file.
 
+mod banded;
 mod canonical;
 mod defined;
 mod digest;

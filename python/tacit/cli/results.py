@@ -55,7 +55,7 @@ def are_classes(shape: tuple[int, ...]) -> bool:
 
 def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) -> None:
     """The results of a private run."""
-    names = prediction.report.get("labels", [])
+    names = prediction.names
     shape = prediction.shape
     parts = prediction.parts("outputs")
     certain, link = prediction.probabilities, prediction.link

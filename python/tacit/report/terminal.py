@@ -143,6 +143,7 @@ def candidate_table(target: dict[str, Any]) -> Table:
 def knowledge_table(reveal: str) -> Table:
     """Who learned what in a session."""
     learned = {"output": "the logits of its inputs", "label": "the label of each input"}
+    learned |= {"bucket": "the bucket of each input's score"}
     result = learned.get(reveal, "the label of each input and its probability")
     table = Table(title="Who learned what", show_lines=True)
     for heading in ("party", "held", "learned", "did not learn"):

@@ -17,6 +17,7 @@ from tacit.data.ranges import KEYS, Bounds
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
+from tacit.session.reveal import BUCKET, buckets
 
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
@@ -50,6 +51,15 @@ class Prediction:
     def classes(self) -> NDArray[np.int64]:
         """Class numbers (N,): the first largest logit, or what the server revealed."""
         return classes(self.outputs) if self.reveals_logits else self.outputs[:, 0]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of what `classes` number: of classes, where they have some, or of buckets from the lowest on."""
+        count = buckets(self.report["plan"]["graph"]) if self.report["reveal"] == BUCKET else 0
+        if count:
+            return [f"bucket {at} of 0 to {count - 1}" for at in range(count)]
+        labels: list[str] = self.report.get("labels", [])
+        return labels
 
     @property
     def logits(self) -> NDArray[np.float64] | None:
