@@ -34,7 +34,8 @@ INSTEAD = {
     "keras": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "tensorflow": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "transformers": "give its folder (model.save_pretrained), or export it to ONNX, and compile the path",
-    "lightgbm": "its trees do not run yet: use XGBoost, or a forest or gradient boosting of scikit-learn",
+    "lightgbm": "give a Booster, or an estimator that is fitted",
+    "catboost": "give a model that is fitted",
     "jax": "export it to ONNX and compile the path",
     "flax": "export it to ONNX and compile the path",
 }
@@ -49,7 +50,7 @@ def compile_object(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Compile a module of PyTorch, an estimator of scikit-learn or XGBoost, an ONNX model, or the path of a model.
+    """Compile a module of PyTorch, an estimator, a booster of a tree library, an ONNX model, or the path of a model.
 
     `example` are inputs (N, ...), a hundred or so typical ones: they calibrate the model, and a module of PyTorch
     is exported for their shape. Without them random inputs in `input_range` (0 to 1) do, which costs accuracy; decision
