@@ -238,6 +238,10 @@ fn hostile_trees_are_refused() {
         assert!(matches!(ensemble.lower("auto"), Err(Error::Misuse(_))), "{ensemble:?}");
     }
     assert!(Ensemble::from_json("{}").is_err());
+    let node = (0..sound.trees[0].feature.len()).find(|node| sound.trees[0].feature[*node] >= 0);
+    let mut large = sound.clone();
+    large.trees[0].further.extend(vec![(node.unwrap(), 0); 1 << 20]);
+    assert!(matches!(large.lower("auto"), Err(Error::Unsupported { .. })));
 }
 
 #[test]
