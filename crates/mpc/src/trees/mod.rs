@@ -14,11 +14,15 @@
 
 mod complete;
 mod paths;
+mod stage;
+mod staged;
 mod table;
+mod turned;
 
 use graph::ops;
 use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -26,6 +30,7 @@ use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 use paths::Paths;
+pub use staged::{Staged, Way};
 
 /// Sizes of trees that have one shape.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +101,23 @@ impl Trees {
     }
 }
 
+/// Xor shares of whether tests of so many comparisons go right, a plane of all `count` trees for each
+/// test, of values that lie comparison by comparison.
+fn outcomes(
+    channel: &mut Channel,
+    comparison: &Comparison,
+    y: &Share,
+    [count, comparisons]: [usize; 2],
+    ots: &mut Correlations,
+) -> Result<Vec<Bits>> {
+    let found = compare::of_share(channel, comparison, y, ots)?;
+    let mut all = sign_of(channel.role(), y.words(), y.bits());
+    all.xor(&found.greater);
+    let all = Zeroizing::new(all.to_words());
+    let planes = all.chunks(count.max(1)).map(|plane| plane.iter().copied().collect());
+    Ok(odd(planes, comparisons))
+}
+
 /// The protocol of a layout, which begins with `first`; gates take OTs from `sender` alone, or
 /// from both parties.
 fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<dyn Paths> {
@@ -141,19 +163,15 @@ impl Protocol for Trees {
     fn run(&self, channel: &mut Channel, inputs: &[Share], mut ots: Correlations) -> Result<Share> {
         let (rows, each) = (input(inputs, 0)?, self.shape.inputs());
         rows.check(self.count * each, self.shape.bits, "trees")?;
-        let (role, tests) = (channel.role(), self.shape.tests());
+        let tests = self.shape.tests();
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
         // One comparison after another, so that its outcomes of all trees lie together.
         let places =
             (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
         let y = rows.gather(places);
-        let found = compare::of_share(channel, &self.comparison, &y, &mut ots)?;
-        let mut all = sign_of(role, y.words(), self.shape.bits);
-        all.xor(&found.greater);
-        let all = zeroize::Zeroizing::new(all.to_words());
-        let planes = all.chunks(self.count.max(1)).map(|plane| plane.iter().copied().collect());
-        let right = odd(planes, self.shape.comparisons);
+        let sizes = [self.count, self.shape.comparisons];
+        let right = outcomes(channel, &self.comparison, &y, sizes, &mut ots)?;
         let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
         let words = self.paths.run(channel, right, &leaves, ots)?;
         Ok(Share::new(words, self.shape.out_bits))

@@ -7,8 +7,8 @@ use ring::word::mask;
 
 /// Checks that trees reach `want` from rows whose tests are shared and whose leaves are the
 /// server's, for the cost that the plan says.
-fn check(rng: &mut Random, plan: &Trees, rows: &[i64], want: &[i64]) {
-    let (each, tests, bits) = (plan.shape.inputs(), plan.shape.tests(), plan.shape.bits);
+fn check(rng: &mut Random, plan: &dyn Protocol, shape: Shape, rows: &[i64], want: &[i64]) {
+    let (each, tests, bits) = (shape.inputs(), shape.tests(), shape.bits);
     let is_test = |at: usize| at % each < tests;
     let (client, server) = split(rng, rows, bits);
     let own = |words: &[u64], leaf: &dyn Fn(usize) -> u64| {
@@ -72,8 +72,41 @@ fn trees_reach_the_leaves_of_their_walk() {
         for count in [1, 5, 70] {
             let plan = Trees::new(count, shape, Radix::Four).unwrap();
             let (values, want) = rows(&mut rng, count, shape);
-            check(&mut rng, &plan, &values, &want);
+            check(&mut rng, &plan, shape, &values, &want);
         }
+    }
+}
+
+#[test]
+fn stages_reach_the_leaves_of_a_walk() {
+    let mut rng = Random::seeded(84);
+    for depth in 2..=8 {
+        let paths = ops::Paths::Complete(depth);
+        let shape = Shape { paths, values: 1, comparisons: 1, bits: 38, out_bits: 32 };
+        for (count, values) in [(1, 1), (70, 2)] {
+            let shape = Shape { values, comparisons: values, ..shape };
+            for parts in 2..=depth {
+                let heights: Vec<u32> = staged::heights(depth, parts).collect();
+                for sender in [None, Some(Role::Server)] {
+                    let plan = Staged::of(count, shape, Radix::Four, &heights, sender);
+                    let (values, want) = rows(&mut rng, count, shape);
+                    check(&mut rng, &plan, shape, &values, &want);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn stages_are_for_many_complete_trees() {
+    let shape = |paths| Shape { paths, values: 1, comparisons: 1, bits: 38, out_bits: 32 };
+    let way = |count, paths| Way::fastest(count, shape(paths)).unwrap();
+    assert!(matches!(way(1, ops::Paths::Complete(6)), Way::AtOnce(_)));
+    assert!(matches!(way(20_000, ops::Paths::Complete(6)), Way::Stages(_)));
+    assert!(matches!(way(20_000, ops::Paths::Complete(1)), Way::AtOnce(_)));
+    assert!(matches!(way(20_000, ops::Paths::Table(7)), Way::AtOnce(_)));
+    for paths in [ops::Paths::Complete(1), ops::Paths::Table(7), ops::Paths::Complete(9)] {
+        assert!(Staged::new(1, shape(paths), Radix::Four).is_err());
     }
 }
 
@@ -89,7 +122,10 @@ fn every_outcome_of_small_trees() {
             want.push(paths.leaf(|test| (outcomes >> test) & 1 == 1) as i64);
         }
         let plan = Trees::new(128, shape, Radix::Sixteen).unwrap();
-        check(&mut rng, &plan, &values, &want);
+        check(&mut rng, &plan, shape, &values, &want);
+        if let Ok(plan) = Staged::new(128, shape, Radix::Four) {
+            check(&mut rng, &plan, shape, &values, &want);
+        }
     }
 }
 
