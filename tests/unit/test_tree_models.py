@@ -81,3 +81,56 @@ def within_bound(
     steps = [found] if link is None else [link.estimates(scores + bound), link.estimates(scores - bound)]
     moved = max(float(np.abs(step - found).max()) for step in steps)
     assert np.abs(found - want).max() <= 2 * moved + bound + 8 * FLOAT32 * max(1.0, float(np.abs(want).max()))
+
+
+def walked(content: Any, x: NDArray[np.float32]) -> float:
+    """The sum of the leaves of a model of XGBoost, by its own rules for numbers and categories."""
+    total = 0.0
+    for tree in content["learner"]["gradient_booster"]["model"]["trees"]:
+        parts = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+        sets = {node: set(tree["categories"][start : start + size]) for node, start, size in parts}
+        node = 0
+        while tree["left_children"][node] != -1:
+            value = float(x[tree["split_indices"][node]])
+            if np.isnan(value):
+                left = bool(tree["default_left"][node])
+            elif node in sets:
+                left = not (0 <= value < 2**24 and int(value) in sets[node])
+            else:
+                left = value < float(np.float32(tree["split_conditions"][node]))
+            node = tree["left_children" if left else "right_children"][node]
+        total += float(np.float32(tree["split_conditions"][node]))
+    return total
+
+
+@pytest.mark.parametrize("name", ["xgboost-onehot", "xgboost-sets"])
+def test_categories_are_walked_where_xgboost_refuses_rows(name: str, tmp_path: Path) -> None:
+    path, rows, _ = recorded(name)
+    content = json.loads(path.read_text())
+    rng = np.random.default_rng(1)
+    numbers = [np.inf, -np.inf, -1.0, -0.5, -0.0, 0.0, 0.99, 1.0, 3.7, 13.0, 14.0, 1e9, 2**24, np.nan]
+    changed = rows.copy()
+    changed[:, 4] = rng.choice(np.asarray(numbers, np.float32), len(rows))
+    changed[::5, 0] = np.inf
+    compile_model(path, tmp_path / "model.tacit")
+    model = Model(tmp_path / "model.tacit")
+    found = model.real(model.simulate(changed))[:, 0]
+    base = read(path).base[0]
+    want = np.asarray([walked(content, row) for row in changed]) + base
+    assert np.abs(found - want).max() < tolerance(model, 5, want)
+
+
+def test_categories_of_catboost_are_places_of_hashes(tmp_path: Path) -> None:
+    content = json.loads((FOLDER / "catboost-regression.json").read_text())
+    features = content["features_info"]
+    features["categorical_features"] = [{"feature_index": 0, "flat_feature_index": 5, "values": [77, -5, 12]}]
+    split = {"split_type": "OneHotFeature", "cat_feature_index": 0, "value": 12}
+    content["oblivious_trees"] = [{"splits": [split], "leaf_values": [1.0, 2.0]}]
+    content["scale_and_bias"] = [3.0, [0.5]]
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    compile_model(tmp_path / "model.json", tmp_path / "model.tacit")
+    model = Model(tmp_path / "model.tacit")
+    rows = np.zeros((6, 6), np.float32)
+    # The sorted hashes are -5, 12 and 77; all else is no category that the model knows.
+    rows[:, 5] = [0, 1, 2, 3, np.nan, 1.5]
+    assert np.allclose(model.real(model.simulate(rows))[:, 0], [3.5, 6.5, 3.5, 3.5, 3.5, 3.5])
