@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tacit import MisuseError, Model, UnsupportedError
 from tacit import compile as compile_object
+from tacit.importers.trees.files import read
 from test_tree_models import tolerance
 from test_trees import hard_rows, simulated
 
@@ -195,6 +196,27 @@ def test_early_stopping_of_xgboost(tmp_path: Path) -> None:
     for ending in ("json", "ubj"):
         estimator.save_model(tmp_path / f"model.{ending}")
         check(tmp_path / f"model.{ending}", rows, estimator.predict(rows))
+
+
+def test_categories_of_data_frames_are_read(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    rng = np.random.default_rng(0)
+    words, counts = rng.choice(["x", "yy", "zzz"], 300), rng.integers(10, 14, 300)
+    frame = pandas.DataFrame({"a": rng.normal(size=300).astype(np.float32)})
+    frame["word"], frame["count"] = pandas.Categorical(words), pandas.Categorical(counts)
+    y = (words == "yy") * 2.0 + (counts == 12) + frame["a"].to_numpy()
+    trained = xgboost.train({"max_depth": 3}, xgboost.DMatrix(frame, y, enable_categorical=True), 4)
+    trained.save_model(tmp_path / "model.ubj")
+    boosted = lightgbm.train({"verbose": -1, "min_data_per_group": 3}, lightgbm.Dataset(frame, y), 4)
+    boosted.save_model(tmp_path / "model.txt")
+    rows = np.stack([frame["a"], frame["word"].cat.codes, frame["count"].cat.codes], axis=1).astype(np.float32)
+    for ensemble in (read(tmp_path / "model.ubj"), read(tmp_path / "model.txt")):
+        assert ensemble.categories == ((), ("x", "yy", "zzz"), (10.0, 11.0, 12.0, 13.0))
+        assert "word, count" in ensemble.notes[-1]
+    check(tmp_path / "model.ubj", rows, trained.predict(xgboost.DMatrix(frame, enable_categorical=True)))
+    check(tmp_path / "model.txt", rows, boosted.predict(frame))
 
 
 def test_what_estimators_of_trees_do_not_run() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from frozen_objects import thaw
 from numpy.typing import NDArray
-from tacit import Model, compile_model
+from tacit import MisuseError, Model, compile_model
 from tacit import compile as compile_object
 from tacit.data.links import Link
 from tacit.importers.trees import of_estimator
@@ -134,3 +134,25 @@ def test_categories_of_catboost_are_places_of_hashes(tmp_path: Path) -> None:
     # The sorted hashes are -5, 12 and 77; all else is no category that the model knows.
     rows[:, 5] = [0, 1, 2, 3, np.nan, 1.5]
     assert np.allclose(model.real(model.simulate(rows))[:, 0], [3.5, 6.5, 3.5, 3.5, 3.5, 3.5])
+
+
+def test_categories_of_data_frames_are_read_from_files(tmp_path: Path) -> None:
+    text = (FOLDER / "lightgbm-binary.txt").read_text()
+    words = [f"word {at}" for at in range(12)]
+    (tmp_path / "model.txt").write_text(text.replace("pandas_categorical:null", f"pandas_categorical:{[words]}"))
+    with pytest.raises(MisuseError, match="damaged"):
+        read(tmp_path / "model.txt")
+    (tmp_path / "model.txt").write_text(
+        text.replace("pandas_categorical:null", f"pandas_categorical:{json.dumps([words])}")
+    )
+    found = read(tmp_path / "model.txt")
+    assert found.categories == ((), (), (), (), tuple(words))
+    assert found.columns[4] in found.notes[-1]
+    content = json.loads((FOLDER / "xgboost-onehot.json").read_text())
+    encoded = [{}] * 4 + [{"offsets": [0, 1, 3], "values": [120, 121, 121]}]
+    content["learner"]["gradient_booster"]["model"]["cats"] = {"enc": encoded}
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    assert read(tmp_path / "model.json").categories == ((), (), (), (), ("x", "yy"))
+    encoded[4]["values"] = [120, 121, -61]
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    assert read(tmp_path / "model.json").categories == ()
