@@ -21,12 +21,14 @@ ACCEPTED = (
     "give a model of XGBoost (save_model to .json or .ubj), LightGBM (save_model to .txt), CatBoost "
     '(save_model with format="json"), or an ONNX file'
 )
+ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")
+"""Second bytes of what zlib compressed."""
 OTHERS = (
     (b"CBM1", "a binary model of CatBoost", 'save it with model.save_model("model.json", format="json")'),
     (b"binf", "a binary model of XGBoost's old format", 'save it with save_model("model.json")'),
     (b"\x80", "a pickle, which is code that Tacit does not run", "load it in Python and give it to tacit.compile"),
     (b"\x1f\x8b", "a compressed file", "decompress it"),
-    (b"\x78", "a compressed file, of joblib perhaps", "load it in Python and give it to tacit.compile"),
+    *((b"\x78" + level, "a file of joblib", "load it in Python and give it to tacit.compile") for level in ZLIB),
 )
 """Beginnings of files that are something else, what that is, and what to do."""
 

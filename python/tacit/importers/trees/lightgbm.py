@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.cuts import Cuts, at_most, categories, first_above, first_not_below
 from tacit.importers.trees.ensemble import Ensemble, Tree, coded, interleaved
@@ -99,7 +99,7 @@ def converted(text: str, name: str) -> Ensemble:
         divisor=len(grown) / results if "average_output" in header else 1.0,
         columns=tuple(columns),
         notes=(
-            *(() if link is None else (f"results are scores: {WORDS[link.function]}",)),
+            *(() if link is None else (f"results are scores: {link.words}",)),
             *coded(categories, columns),
         ),
         link=link,

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import load
 from tacit.importers.packed import packed
@@ -113,7 +113,7 @@ def of_node(model: onnx.ModelProto, found: Found, name: str) -> Ensemble:
     link = None if function is None else Link(function)
     given = attributes(node)
     classes = tuple(map(str, given.get("classlabels_strings") or given.get("classlabels_int64s") or ()))
-    notes = [] if link is None else [f"results are scores: {WORDS[link.function]}"]
+    notes = [] if link is None else [f"results are scores: {link.words}"]
     if len(classes) == 2 and len(grown.base) == 1:
         notes.append(f"the result is the score of class {classes[1]}, against class {classes[0]}")
     tested = max((int(tree.feature.max()) for tree in grown.trees), default=0) + 1

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.cuts import categories
 from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, coded, interleaved
@@ -96,7 +96,7 @@ def converted(content: Any, name: str, rounds: int | None) -> Ensemble:
     notes += coded(categories, columns)
     function = OBJECTIVES[objective]
     link = None if function is None else Link(function)
-    notes += [] if link is None else [f"results are scores: {WORDS[link.function]}"]
+    notes += [] if link is None else [f"results are scores: {link.words}"]
     return Ensemble(
         name=name,
         features=int(parameters["num_feature"]),
