@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tacit import MisuseError, Model, UnsupportedError
 from tacit import compile as compile_object
-from tacit.importers.trees.files import read
+from tacit.importers.trees import of_estimator, read
 from test_tree_models import tolerance
 from test_trees import hard_rows, simulated
 
@@ -55,9 +55,8 @@ def check(estimator: Any, rows: Rows, want: Any, estimates: Any = None) -> Model
     model = compile_object(estimator)
     wanted = np.asarray(want, np.float64).reshape(len(rows), -1)
     scores = simulated(model, rows)
-    trees = model.description["layers"][0]["operator"]
-    assert trees == "trees"
-    bound = tolerance(model, 400, wanted)
+    ensemble = read(estimator) if isinstance(estimator, Path) else of_estimator(estimator)
+    bound = tolerance(model, len(ensemble.trees), wanted)
     assert np.abs(scores - wanted).max() < bound
     if estimates is not None:
         found = model.estimates(model.simulate(rows))
@@ -231,3 +230,52 @@ def test_what_estimators_of_trees_do_not_run() -> None:
         y = np.stack([target, target], 1) if "targets" in what else target
         with pytest.raises(UnsupportedError, match=what):
             compile_object(estimator.fit(x, y))
+
+
+def larger(seed: int) -> tuple[Rows, NDArray[np.float64], Rows]:
+    """Features (3000, 12) with two of 9 categories and holes, a target, and hard rows (2000, 12)."""
+    rng = np.random.default_rng(seed)
+    x = np.round(rng.normal(size=(3000, 12)), 2).astype(np.float32)
+    x[:, :2] = rng.integers(0, 9, (3000, 2))
+    x[rng.random(x.shape) < 0.1] = 0.0
+    y = x[:, 2] * x[:, 3] + (x[:, 0] % 3 == 1) - (x[:, 1] > 4) * x[:, 4] + 0.1 * rng.normal(size=3000)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    values = np.unique(x[~np.isnan(x)])
+    rows = hard_rows(rng, values, 12)
+    rows = np.concatenate([rows, x[:1600]])
+    for at in (0, 1):
+        rows[:1200, at] = rng.choice(np.float32([-1, -0.5, 0, 0.5, 1, 2, 3, 5, 8, 9, 100, np.nan]), 1200)
+    return x, y.astype(np.float64), np.clip(rows, np.float32(-3e38), np.float32(3e38))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_larger_models_of_xgboost(seed: int, tmp_path: Path) -> None:
+    xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
+    x, y, rows = larger(seed)
+    kinds = ["c"] * 2 + ["q"] * 10
+    settings = {"max_depth": 6, "nthread": 1, "max_cat_to_onehot": 2 * seed, "seed": seed}
+    trained = xgboost.train(settings, xgboost.DMatrix(x, y, feature_types=kinds, enable_categorical=True), 80)
+    trained.save_model(tmp_path / "model.ubj")
+    wide = xgboost.DMatrix(rows, feature_types=kinds, enable_categorical=True)
+    check(tmp_path / "model.ubj", rows, trained.predict(wide))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("settings", [{}, {"zero_as_missing": True}, {"use_missing": False}])
+def test_larger_models_of_lightgbm(seed: int, settings: dict[str, Any], tmp_path: Path) -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
+    x, y, rows = larger(seed)
+    usual = {"num_leaves": 25, "max_depth": 7, "verbose": -1, "num_threads": 1, "seed": seed, "cat_smooth": 1}
+    trained = lightgbm.train({**usual, **settings}, lightgbm.Dataset(x, y, categorical_feature=[0, 1]), 80)
+    trained.save_model(tmp_path / "model.txt")
+    check(tmp_path / "model.txt", rows, trained.predict(rows))
+
+
+@pytest.mark.parametrize("settings", [{}, {"nan_mode": "Max"}, {"grow_policy": "Lossguide"}])
+def test_larger_models_of_catboost(settings: dict[str, Any], tmp_path: Path) -> None:
+    catboost = pytest.importorskip("catboost", reason="CatBoost is not installed")
+    x, y, rows = larger(4)
+    quiet = {"iterations": 80, "depth": 6, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    trained = catboost.CatBoostRegressor(**quiet, **settings).fit(x, y)
+    trained.save_model(str(tmp_path / "model.json"), format="json")
+    check(tmp_path / "model.json", rows, trained.predict(rows))
