@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from onnx import numpy_helper
 from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import load
-from tacit.importers.packed import packed
+from tacit.importers.packed import packed, unpack
 from tacit.importers.trees.ensemble import Ensemble
 from tacit.importers.trees.onnx_nodes import attributes, forest, refuse
 
@@ -43,8 +44,14 @@ def mentions_ensemble(path: Path) -> bool:
     """Whether a file may have an ensemble of trees, without reading it as a model."""
     if not path.is_file() or path.stat().st_size > MOST_SCANNED:
         return False
+    return scanned(path.absolute(), path.stat().st_mtime_ns, path.stat().st_size)
+
+
+@lru_cache(maxsize=16)
+def scanned(path: Path, _written: int, _size: int) -> bool:
+    """Whether a file has the name of the operators in it; asked again of a file that did not change it reads nothing."""
     if packed(path):
-        return any(node.op_type in ENSEMBLES for node in load(path).graph.node)
+        return MARK in unpack(path)
     before = b""
     with path.open("rb") as file:
         while piece := file.read(1 << 24):
