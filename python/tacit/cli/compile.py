@@ -321,6 +321,8 @@ def compile_command(
     terminal.console.print(f"wrote {output}", highlight=False)
     if "plan" in summary:
         terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
+    if "schema" in summary:
+        terminal.console.print(f"wrote {summary['schema']}: clients read tables with it", highlight=False)
     if "text" in summary:
         terminal.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)
 

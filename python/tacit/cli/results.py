@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.cli.rows import Results, RowOptions, are_rows
 from tacit.data.inputs import Inputs
 from tacit.data.parts import apart
+from tacit.data.schema import Result
 from tacit.data.text import Text
 from tacit.importers.source import Part
 from tacit.report import sentences, terminal
@@ -56,6 +58,18 @@ def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) ->
     shape = prediction.shape
     parts = prediction.parts("outputs")
     show_results(given, text, prediction.classes, prediction.logits, names, shape, prediction.probabilities, parts)
+
+
+def made(
+    rows: RowOptions, given: Inputs, prediction: Prediction, meaning: Result | None, files: Sequence[str]
+) -> Results | None:
+    """Results of rows of a private run, written to a file where someone asks for that; None for other results."""
+    if len(prediction.parts("outputs")) > 1 or not are_rows(given, rows, meaning, files):
+        return None
+    found = rows.results(given, prediction.logits, prediction.classes, meaning, prediction.report.get("labels", []))
+    if rows.output is not None:
+        found.write(rows.output)
+    return found
 
 
 def by_name(results: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

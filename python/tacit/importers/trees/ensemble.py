@@ -59,6 +59,11 @@ class Ensemble:
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def margin(self) -> bool:
+        """Whether the single result is the score of the second of two classes before a logistic function."""
+        return len(self.base) == 1 and any("1 / (1 + exp" in note or "decision_function" in note for note in self.notes)
+
     def to_json(self) -> str:
         """The ensemble as the core reads it."""
         content = {
