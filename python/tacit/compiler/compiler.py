@@ -27,6 +27,7 @@ from tacit.compiler.small import tabulated
 from tacit.compiler.trees import compile_ensemble
 from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
+from tacit.data.schema import Schema
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
@@ -91,6 +92,7 @@ class Options:
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
     of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
+    `schema` says how rows of a table become inputs, and what results mean.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -121,6 +123,7 @@ class Options:
     input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
+    schema: Schema | None = None
     say: Callable[[str], None] = silent
 
     @property
@@ -168,6 +171,7 @@ class Options:
         """What the file keeps beside the graph: where the model comes from, and how its inputs are made."""
         made = {} if self.preprocessing is None else {metadata.PREPROCESS: self.preprocessing.to_json()}
         made |= {} if text is None else {ENTRY: text.to_json()}
+        made |= {} if self.schema is None else {metadata.SCHEMA: self.schema.to_json()}
         made |= {} if self.salt_of is None else {metadata.SALT: metadata.salt(self.salt_of)}
         return {**metadata.origin(source, self.noted(calibrated)), **made}
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.pipelines import compile_pipeline
 from tacit.compiler.trees import compile_ensemble
-from tacit.errors import MisuseError
+from tacit.data.tables import is_frame
+from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.packed import model_name
+from tacit.importers.pipelines import Layers, Trees, is_pipeline
+from tacit.importers.pipelines import read as read_pipeline
 from tacit.importers.trees import is_ensemble, is_xgboost, of_estimator
 from tacit.model import Model
 
@@ -58,9 +63,12 @@ def compile_object(
     Raises `MisuseError` for an object that is no model, and `UnsupportedError`, naming the node, for a model that
     Tacit cannot run.
     """
+    target = Path(temporary(), f"{name_of(model)}.tacit") if output is None else Path(output)
+    if is_pipeline(model) and (found := pipeline(model, example)) is not None:
+        compile_pipeline(found, name_of(model), example, target, options)
+        return Model(target)
     ensemble = of_estimator(model) if is_ensemble(model) else None
     x = None if example is None or ensemble is not None else inputs(example)
-    target = Path(temporary(), f"{name_of(model)}.tacit") if output is None else Path(output)
     if ensemble is not None:
         compile_ensemble(ensemble, Path(name_of(model)), target, options)
         return Model(target)
@@ -71,6 +79,19 @@ def compile_object(
         what = "no example inputs: ranges are guessed from random inputs in [0, 1], which costs accuracy"
         warnings.warn(what, stacklevel=2)
     return Model(target)
+
+
+def pipeline(model: Any, example: Any) -> Layers | Trees | None:
+    """What is read of a pipeline of scikit-learn; None where its exporter has to do.
+
+    Raises `UnsupportedError` with what does not run where the exporter is not installed either.
+    """
+    try:
+        return read_pipeline(model, example)
+    except UnsupportedError:
+        if find_spec("skl2onnx") is None or is_frame(example):
+            raise
+        return None
 
 
 def inputs(example: Any) -> Floats:
