@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from tacit import _core
 from tacit.compiler import metadata
+from tacit.data import links
+from tacit.data.links import Link
 from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import KEYS, Bounds
@@ -136,6 +138,16 @@ class Model:
     def states(self) -> tuple[str, ...]:
         """Tensors that stay shared from one input of a session to the next."""
         return tuple(self.description.get("states", ()))
+
+    @property
+    def link(self) -> Link | None:
+        """What clients may make of results, such as probabilities of scores; None where results are the estimates."""
+        return links.of(self.description.get("link"))
+
+    def estimates(self, outputs: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Estimates (N, outputs) that the link makes of integers (N, outputs), None without a link."""
+        link = self.link
+        return None if link is None else link.estimates(self.real(outputs))
 
     def real(self, outputs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Real values (N, outputs) of integers (N, outputs)."""

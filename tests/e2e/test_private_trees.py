@@ -47,3 +47,27 @@ def test_clients_say_that_values_may_be_missing(tacit, tmp_path: Path) -> None:
         found = Client(server.address, pin=server.pin, missing=True, keep_keys=False).predict(rows)
         server.final_report(60)
     np.testing.assert_array_equal(found.outputs, model.simulate(rows))
+
+
+def test_clients_may_learn_the_bucket_or_the_sign_of_a_score_alone(tacit, tmp_path: Path) -> None:
+    model, rows = tmp_path / "fraud.tacit", tmp_path / "rows.npy"
+    stored = json.loads((GOLDEN / "xgboost_small_margins.json").read_text())
+    np.save(rows, np.asarray(stored["rows"], np.uint32).view(np.float32)[:40])
+    assert tacit("compile", GOLDEN / "xgboost_small.json", "-o", model).code == 0
+    simulated = tacit("simulate", model, rows, "--json").json
+    compiled = Model(model)
+    scores = np.asarray(simulated["logits"])[:, 0]
+    edges = [float(np.quantile(scores, part)) * compiled.output_scale for part in (0.3, 0.8)]
+    reveal = f"bucket:{edges[0]},{edges[1]}"
+    run = tacit("run", model, rows, "--batch", 16, "--reveal", reveal, "--json").json
+    expected = (scores[:, None] * compiled.output_scale >= np.asarray(edges)).sum(axis=1)
+    assert set(expected) == {0, 1, 2}
+    assert run["output"] == expected.tolist() and run["agreement"] == 1.0 and run["logits"] is None
+    assert str(edges[0]) not in json.dumps(run["plan"])
+    planned = tacit("plan", model, "--batch", 16, "--reveal", reveal, "--json").json
+    bands = [next(row for row in report["layers"] if row["name"] == "bands") for report in (run, planned)]
+    assert sum(bands[0]["bytes"].values()) == 3 * sum(bands[1]["bytes"].values())
+    label = tacit("run", model, rows, "--reveal", "label", "--json").json
+    assert label["output"] == (scores > 0).astype(int).tolist() and label["agreement"] == 1.0
+    shown = tacit("run", model, rows, "--reveal", reveal)
+    assert shown.code == 0 and "bucket 2 of 0 to 2" in shown.out

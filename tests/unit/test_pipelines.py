@@ -9,6 +9,7 @@ import recorded
 from tacit import MisuseError, Model, UnsupportedError
 from tacit import compile as compile_object
 from tacit.data import schema
+from tacit.data.links import Link
 from tacit.data.schema import Column, Feature, Result, Schema
 from tacit.importers.pipelines import read
 from tacit.importers.pipelines.columns import Derived, Step
@@ -136,7 +137,7 @@ def test_what_does_not_run_is_refused_with_advice():
 
 
 def test_schemas_of_files_are_checked(tmp_path):
-    good = Schema.plain(["a", "b"], Result("margin", ("no", "yes"), 0.5, "logistic"))
+    good = Schema.plain(["a", "b"], Result("margin", ("no", "yes"), 0.5, Link("sigmoid")))
     assert schema.parse(good.to_json()) == good
     for change in (
         {"columns": [{"name": "a"}, {"name": "a"}]},
@@ -159,12 +160,14 @@ def test_schemas_of_files_are_checked(tmp_path):
 def test_metrics_are_those_of_the_library():
     said = json.loads((recorded.TABLES / "metrics.json").read_text())
     margins, labels = np.array(said["margins"]), np.array(said["labels"])
-    found = tables.of_classifier(margins[:, None], labels, Result("margin", ("0", "1"), link="logistic"))
+    found = tables.of_classifier(margins[:, None], labels, Result("margin", ("0", "1"), link=Link("sigmoid")))
     assert len(np.unique(margins)) < len(margins)
     for name in ("auc", "ks", "log_loss"):
         assert found[name] == pytest.approx(said[name], rel=1e-12)
     assert found["accuracy"] == ((margins > 0) == labels).mean()
-    three = tables.of_classifier(np.array(said["three"]), np.array(said["classes"]), Result("scores", link="softmax"))
+    three = tables.of_classifier(
+        np.array(said["three"]), np.array(said["classes"]), Result("scores", link=Link("softmax"))
+    )
     assert three["log_loss"] == pytest.approx(said["three_log_loss"], rel=1e-12)
     assert "auc" not in three
     errors = tables.of_regressor(np.array(said["found"]), np.array(said["wanted"]))

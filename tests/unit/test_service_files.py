@@ -63,7 +63,7 @@ def test_a_folder_calls_models_by_their_files(tmp_path):
         (("sessions = 4", 'sessions = "4"'), r"line 2: `sessions` is a whole number, not '4'"),
         (("drain = 5", "drain = true"), r"line 4: `drain` is a number, not True"),
         (("drain = 5", "drians = 5"), r"line 4: there is no option `drians`"),
-        (("drain = 5", 'reveal = "all"'), r"line 4: `reveal` is one of output, label, probability"),
+        (("drain = 5", 'reveal = "all"'), r"line 4: `reveal` what is revealed is one of output, label"),
         (('reveal = "label"', 'reveal = "all"'), r"line 8: `reveal` cannot be 'all'"),
         (("batch = 4", "batch = 0"), r"line 14: `batch` cannot be 0"),
         (("offline = 0", "ofline = 0"), r"line 15: a model has no `ofline`"),

@@ -113,12 +113,8 @@ def test_what_does_not_run_is_refused_with_advice() -> None:
 
     for change, what in [
         (lambda learner: learner["gradient_booster"].update(name="gblinear"), "gblinear"),
-        (lambda learner: learner["objective"].update(name="survival:cox"), "survival:cox"),
-        (lambda learner: learner["learner_model_param"].update(num_target="2"), "targets"),
-        (
-            lambda learner: learner["gradient_booster"]["model"]["trees"][0]["split_type"].__setitem__(0, 1),
-            "categories",
-        ),
+        (lambda learner: learner["objective"].update(name="custom:mine"), "custom:mine"),
+        (lambda learner: learner["gradient_booster"].update(name="unknown"), "unknown"),
     ]:
         with pytest.raises(UnsupportedError, match=what):
             of_xgboost(changed(change), "model")

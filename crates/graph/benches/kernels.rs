@@ -68,6 +68,7 @@ fn model() -> Model {
         input: 0,
         output: 1,
         labels: Vec::new(),
+        link: None,
     };
     Model { graph, weights: BTreeMap::from([(0, weights)]) }
 }

@@ -4,6 +4,7 @@
 //! the server's secret. Images are channel-major: `[channels, height, width]`;
 //! no tensor has a batch axis.
 
+use crate::link::Link;
 pub use crate::ops::{Conv, Embedding, Linear, MatMul, Op, Rounding, View, Window};
 use crate::ops::{Encoding, Site};
 pub use crate::tensor::{Format, NodeWeights, Part, Tensor};
@@ -132,6 +133,9 @@ pub struct Graph {
     pub outputs: Vec<Part>,
     /// Name of each output element, or empty.
     pub labels: Vec<String>,
+    /// What clients may make of the results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
 }
 
 impl Graph {

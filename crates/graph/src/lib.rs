@@ -3,6 +3,7 @@
 //! step, the interpreter that the protocols are compared with, and the
 //! `.tacit` file.
 
+mod banded;
 mod canonical;
 mod defined;
 mod digest;
@@ -14,6 +15,7 @@ pub mod fuzzing;
 pub mod interpret;
 pub mod ir;
 pub mod keys;
+mod link;
 pub mod lower;
 pub mod model;
 pub mod ops;
@@ -35,6 +37,7 @@ pub use ir::{
     Conv, Embedding, Format, Graph, Linear, MatMul, Model, Node, NodeWeights, Nonlinear, Op,
     Packing, Part, Rounding, State, Tensor, Unscaled, VERSION, View, Window,
 };
+pub use link::{Link, LinkFunction};
 pub use lower::{Options, Switch, in_graph, lower, reassigned, variants};
 pub use model::verify_model;
 pub use ops::winograd::worst_case_bits;

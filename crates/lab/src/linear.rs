@@ -186,5 +186,6 @@ fn graph(name: &str, shape: &Shape, accumulator_bits: u32, shift: u32) -> Graph 
         input: 0,
         output: 1,
         labels: Vec::new(),
+        link: None,
     }
 }

@@ -266,5 +266,6 @@ fn empty(name: &str, suite: &str, input: &Input) -> Graph {
         input: 0,
         output: 0,
         labels: Vec::new(),
+        link: None,
     }
 }

@@ -272,6 +272,7 @@ impl Layer {
             input: 0,
             output: last,
             labels: Vec::new(),
+            link: None,
             nodes,
         };
         let weights = BTreeMap::from([(graph.nodes.len() - 1, self.weights.clone())]);

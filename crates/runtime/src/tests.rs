@@ -1,6 +1,7 @@
 //! Whole sessions in memory: results against the interpreter, costs against the
 //! plan, and what each party can see.
 
+mod bands;
 mod batches;
 mod circuits;
 mod distinguish;
@@ -197,7 +198,7 @@ fn prepared_inferences_give_the_same_at_the_cost_that_was_planned() {
                     }
                 }
                 (Rounding::Stochastic, Reveal::Label) => assert_eq!(answer.results.len(), 4),
-                (_, Reveal::Probability) => unreachable!("not among these"),
+                (_, Reveal::Probability | Reveal::Bucket) => unreachable!("not among these"),
             }
         }
     }

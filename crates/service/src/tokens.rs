@@ -20,7 +20,7 @@ const BYTES: usize = 32;
 ///
 /// A file has one line `NAME:HASH` or `NAME:HASH:KEY=VALUE ...` per token. HASH is the SHA-256 of the
 /// token's text in hexadecimal digits, so that the file gives no access to who reads it. The only
-/// key is `reveal` with `output`, `label` or `probability`. Empty lines and lines that begin with `#`
+/// key is `reveal` with `output`, `label`, `probability` or `bucket`. Empty lines and lines that begin with `#`
 /// count for nothing.
 #[derive(Debug)]
 pub struct Tokens {
@@ -162,7 +162,7 @@ fn entry(line: &str) -> Result<TokenEntry, String> {
 fn reveal(value: &str) -> Result<Reveal, String> {
     let quoted = serde_json::Value::String(value.into());
     serde_json::from_value(quoted)
-        .map_err(|_| format!("reveal is output, label or probability, not `{value}`"))
+        .map_err(|_| format!("reveal is output, label, probability or bucket, not `{value}`"))
 }
 
 /// Reads 32 bytes from hexadecimal digits.
@@ -220,6 +220,7 @@ pub fn generate_token(name: &str, reveal: Option<Reveal>) -> Result<NewToken> {
         Some(Reveal::Output) => line.push_str(":reveal=output"),
         Some(Reveal::Label) => line.push_str(":reveal=label"),
         Some(Reveal::Probability) => line.push_str(":reveal=probability"),
+        Some(Reveal::Bucket) => line.push_str(":reveal=bucket"),
     }
     Ok(NewToken { token, line })
 }

@@ -3,14 +3,15 @@
 use graph::ops::{Linear, Sum, Winograd};
 use graph::source::ops::{Gelu, Softmax};
 use graph::{Calibration, Floats, Graph, Model, Options, Part, Rounding, Source};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
-use runtime::{Plan, Report, Settings, hexadecimal};
+use runtime::{Plan, Report, Reveal, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
-use crate::serving::{conditions, planning};
+use crate::serving::{conditions, planning, revealing};
 use crate::session::link;
 
 /// A compiled model, for people and programs.
@@ -31,6 +32,9 @@ pub struct Description {
     pub states: Vec<String>,
     /// Names of the outputs, or empty.
     pub labels: Vec<String>,
+    /// What clients may make of the outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<graph::Link>,
     /// A row per node.
     pub layers: Vec<LayerDescription>,
 }
@@ -161,6 +165,7 @@ pub fn describe(model: &Model) -> Description {
         },
         states: graph.states.iter().map(|state| name(state.before)).collect(),
         labels: graph.labels.clone(),
+        link: graph.link,
         layers: layers(graph),
     }
 }
@@ -221,6 +226,8 @@ pub struct PlanOptions {
     pub inputs: usize,
     /// What the server offers.
     pub settings: Settings,
+    /// Edges between buckets, as for `serve`.
+    pub edges: Vec<f64>,
     /// The link, as for `serve`.
     pub network: Option<String>,
     /// As for `serve`.
@@ -236,6 +243,7 @@ impl Default for PlanOptions {
         Self {
             inputs: 1,
             settings: Settings::default(),
+            edges: Vec::new(),
             network: None,
             protocols: "auto".into(),
             rates: None,
@@ -270,6 +278,10 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     let link = link(options.network.as_deref())?;
     let conditions = conditions(link, options.rates);
     let settings = options.settings.planned_for(link);
+    let model = &match settings.reveal {
+        Reveal::Bucket => Cow::Owned(revealing(model.clone(), settings.reveal, &options.edges)?),
+        _ => Cow::Borrowed(model),
+    };
     let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
     let (plan, sources, alternatives) = match (&planning, options.explain) {
         (Planning::Best(_), _) | (Planning::Plain, true) => {

@@ -14,6 +14,7 @@ use wire::{Error, Identity, Link, Pin, Result};
 
 use crate::access::{TlsFiles, access};
 use crate::card::Card;
+use crate::model::refused;
 use crate::session::{Patience, link, threads};
 use crate::warnings;
 
@@ -23,6 +24,8 @@ use crate::warnings;
 pub struct ServeOptions {
     /// What clients learn.
     pub reveal: Reveal,
+    /// Edges between buckets, in real units of the score; needed for [`Reveal::Bucket`].
+    pub edges: Vec<f64>,
     /// Where correlated OTs come from: `auto`, `ferret` or `softspoken2`, `4`, `8`.
     pub ot: String,
     /// Whether base OTs rest on ML-KEM-768 as well as on Diffie-Hellman.
@@ -84,6 +87,7 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             reveal: Reveal::Output,
+            edges: Vec::new(),
             ot: "auto".into(),
             post_quantum: Settings::default().post_quantum,
             offline: None,
@@ -121,6 +125,8 @@ pub struct ModelOptions {
     pub name: Option<String>,
     /// What its clients learn.
     pub reveal: Option<Reveal>,
+    /// Edges between buckets.
+    pub edges: Option<Vec<f64>>,
     /// The number of runs that are preprocessed before their inputs; 0 for none.
     pub offline: Option<u32>,
     /// Inputs of one run, 1 to 64.
@@ -323,6 +329,7 @@ fn variants(
     let settings = settings(options)?;
     let serve = |model: Model, reveal: Reveal| {
         let settings = Settings { reveal, ..settings };
+        let model = revealing(model, reveal, &options.edges)?;
         Served::new(model, settings, &planning, options.accept_leakage, cache)?
             .of(provenance.clone())
     };
@@ -350,12 +357,28 @@ impl ModelOptions {
     fn over(&self, options: &ServeOptions) -> ServeOptions {
         let mut all = options.clone();
         all.reveal = self.reveal.unwrap_or(all.reveal);
+        all.edges = self.edges.clone().unwrap_or(all.edges);
         all.offline = self.offline.map_or(all.offline, NonZeroU32::new);
         all.batch =
             self.batch.map_or(all.batch, |batch| NonZeroU32::new(batch).filter(|b| b.get() > 1));
         all.link = self.link.clone().or(all.link);
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all
+    }
+}
+
+/// The model whose result is what `reveal` lets clients learn: buckets between `edges` are a part
+/// of it.
+///
+/// # Errors
+/// [`Error::Misuse`] for edges that are none, [`Error::Unsupported`] for a model without a score.
+pub(crate) fn revealing(model: Model, reveal: Reveal, edges: &[f64]) -> Result<Model> {
+    match reveal {
+        Reveal::Bucket if edges.is_empty() => Err(Error::misuse(
+            "buckets have edges, which only the server knows: start it with --reveal bucket:EDGES",
+        )),
+        Reveal::Bucket => model.banded(edges).map_err(refused),
+        _ => Ok(model),
     }
 }
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tacit import _core
 from tacit.cli.expand import expand
-from tacit.cli.options import AsJson, Reveal
+from tacit.cli.options import AsJson, RevealWord
 from tacit.errors import MisuseError
 from tacit.report import terminal
 
@@ -93,7 +93,7 @@ def reset(
 def token(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the client.", show_default=False)],
     reveal: Annotated[
-        Reveal | None, typer.Option(help="What this client learns. Default: as the server was started.")
+        RevealWord | None, typer.Option(help="What this client learns. Default: as the server was started.")
     ] = None,
     json: AsJson = False,
 ) -> None:

@@ -330,10 +330,10 @@ def compile_command(
 def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, Any]:
     """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
     from tacit.compiler.compiler import compile_model
+    from tacit.compiler.trees import are_trees
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_xgboost
 
-    if is_xgboost(model):
+    if are_trees(model):
         return compile_model(model, output, None, None, options.options(model, None))
     trained = is_quantised(model)
     reading = options.reading() if options.reads_text(model, trained) else None
@@ -376,12 +376,12 @@ def report(model: Path, options: CompileOptions, json: bool) -> None:
 
 def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
+    from tacit.compiler.trees import are_trees
     from tacit.importers.check import Problems, check
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_xgboost
 
     trained = is_quantised(model)
-    if trained or is_xgboost(model):
+    if trained or are_trees(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+import typer
+
 from tacit.errors import MisuseError
 
 Options = TypeVar("Options")
@@ -51,6 +53,8 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         if not isinstance(value, str):
             raise ValueError(f"is the path of a file, not {value!r}")
         return folder / value
+    if isinstance(value, str) and getattr(bounds, "parser", None) is not None:
+        return parsed(value, bounds)
     wanted = (int, float) if kind is float else (kind,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
         names = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
@@ -60,3 +64,11 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         limits = f"at least {low}" if high is None else f"{low} to {high}"
         raise ValueError(f"is {limits}, not {value!r}")
     return value
+
+
+def parsed(text: str, option: Any) -> Any:
+    """The value that an option with a parser of its own reads; raises `ValueError` with the parser's words."""
+    try:
+        return option.parser(text)
+    except typer.BadParameter as error:
+        raise ValueError(error.message) from error

@@ -10,6 +10,7 @@ import typer
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
 from tacit.session.client import LONGEST_TIMEOUT
+from tacit.session.reveal import Reveal
 
 
 class Suite(StrEnum):
@@ -49,7 +50,7 @@ AcceptLeakage = Annotated[
         "--accept-leakage", help="Allow suite falcon (and flooding), which leak; for experiments, never for data."
     ),
 ]
-Reveal = Literal["output", "label", "probability"]
+RevealWord = Literal["output", "label", "probability", "bucket"]
 ModelFile = Annotated[Path, typer.Argument(metavar="X.tacit", help="Compiled model.", show_default=False)]
 InputFiles = Annotated[
     list[str] | None,
@@ -81,9 +82,25 @@ Preprocess = Annotated[
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse inputs beside the range the model was calibrated for.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
+
+
+def reveal(text: str) -> str:
+    """What is revealed; raises `BadParameter` for what is none."""
+    try:
+        Reveal.of(text)
+    except MisuseError as error:
+        raise typer.BadParameter(str(error)) from error
+    return text
+
+
 RevealTo = Annotated[
-    Reveal,
-    typer.Option(help="What the client learns: all logits, only the best label, or it and its softmax probability."),
+    str,
+    typer.Option(
+        metavar="output|label|probability|bucket:EDGES",
+        parser=reveal,
+        help="What the client learns: all logits (or score, the same), only the best label, it and its softmax "
+        "probability, or only the bucket of a score between edges, as bucket:-1,0.5,2, which stay secret.",
+    ),
 ]
 Transfers = Annotated[
     Literal["auto", "ferret", "softspoken2", "softspoken4", "softspoken8"],

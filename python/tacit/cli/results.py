@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from tacit.cli.rows import Results, RowOptions, are_rows
 from tacit.data.inputs import Inputs
+from tacit.data.links import Link
 from tacit.data.parts import apart
-from tacit.data.schema import Result
+from tacit.data.schema import Result, usual
 from tacit.data.text import Text
 from tacit.importers.source import Part
 from tacit.report import sentences, terminal
 from tacit.session.client import Prediction
+from tacit.session.reveal import BUCKET
 
 
 def show_results(
@@ -25,6 +27,7 @@ def show_results(
     shape: tuple[int, ...],
     probabilities: NDArray[np.float64] | None = None,
     parts: Sequence[Part] = (),
+    link: Link | None = None,
 ) -> None:
     """Embeddings of texts where the outputs (N, outputs) are that; else the best classes of each input.
 
@@ -42,9 +45,10 @@ def show_results(
     elif text is not None and values is not None and sentences.show_found(text, given, values):
         return
     elif values is not None and not are_classes(shape):
-        terminal.show_values(given.names, values, shape)
+        terminal.show_values(given.names, values, shape, link)
     else:
-        terminal.show_results(given.names, labels, values, names, probabilities)
+        shown = probabilities if link is None or values is None else link.estimates(values)
+        terminal.show_results(given.names, labels, values, names, shown)
 
 
 def are_classes(shape: tuple[int, ...]) -> bool:
@@ -54,10 +58,11 @@ def are_classes(shape: tuple[int, ...]) -> bool:
 
 def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) -> None:
     """The results of a private run."""
-    names = prediction.report.get("labels", [])
+    names = prediction.names
     shape = prediction.shape
     parts = prediction.parts("outputs")
-    show_results(given, text, prediction.classes, prediction.logits, names, shape, prediction.probabilities, parts)
+    certain, link = prediction.probabilities, prediction.link
+    show_results(given, text, prediction.classes, prediction.logits, names, shape, certain, parts, link)
 
 
 def made(
@@ -66,7 +71,9 @@ def made(
     """Results of rows of a private run, written to a file where someone asks for that; None for other results."""
     if len(prediction.parts("outputs")) > 1 or not are_rows(given, rows, meaning, files):
         return None
-    found = rows.results(given, prediction.logits, prediction.classes, meaning, prediction.report.get("labels", []))
+    known = usual(prediction.outputs.shape[1], prediction.names, prediction.link)
+    names = [] if meaning is not None and prediction.report["reveal"] != BUCKET else prediction.names
+    found = rows.results(given, prediction.logits, prediction.classes, meaning or known, names)
     if rows.output is not None:
         found.write(rows.output)
     return found
@@ -77,11 +84,19 @@ def by_name(results: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
     return {"results": {name: values.tolist() for name, values in results.items()}} if results else {}
 
 
+def estimated(link: Link | None, values: NDArray[np.float64] | None) -> dict[str, Any]:
+    """The model's link, and what it makes of real results, null where these are not revealed; nothing without one."""
+    if link is None:
+        return {}
+    return {"link": link.content(), "estimates": None if values is None else link.estimates(values).tolist()}
+
+
 def logits(prediction: Prediction) -> dict[str, Any]:
     """Integer logits and the shape of a result when the server reveals them; probabilities when it reveals those."""
     revealed = prediction.reveals_logits
     shown = {"logits": prediction.outputs.tolist() if revealed else None}
     shown["shape"] = list(prediction.shape) if revealed else None
     shown |= by_name(prediction.named)
+    shown |= estimated(prediction.link, prediction.logits)
     probabilities = prediction.probabilities
     return shown if probabilities is None else {**shown, "probability": probabilities.tolist()}

@@ -25,9 +25,6 @@ FIRST = 10
 """Rows that are shown of many."""
 MOST_LABELS = 20
 UNDECIDED = "undecided"
-LOGISTIC = "logistic"
-LARGEST = 700.0
-"""Scores beyond this have a probability of 0 or 1 in any case."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +50,16 @@ class RowOptions:
         given: Inputs,
         values: NDArray[np.float64] | None,
         classes: NDArray[np.int64],
-        meaning: Result | None,
+        meaning: Result,
         names: Sequence[str],
     ) -> "Results":
-        """Results of rows: `values` (N, results) where they are open, else `classes` (N,), called `names`."""
+        """Results of rows: `values` (N, results) where they are open, else `classes` (N,), which are called `names`."""
         if self.id is not None and self.id not in given.kept:
             raise MisuseError(
                 f"--id {self.id} names a column of a .csv or .parquet file; the inputs are of another kind"
             )
         ids = None if self.id is None else tuple(given.kept[self.id])
-        width = 0 if values is None else values.shape[1]
-        usual = Result("scores" if width > 1 else "value", tuple(names))
-        return Results(meaning or usual, values, classes, self.id or "row", ids, tuple(names))
+        return Results(meaning, values, classes, self.id or "row", ids, tuple(names))
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ class Results:
         """The class of each row, None where the error of its score may turn it; no list for estimates."""
         if self.values is not None:
             return self.meaning.labels(self.values)
-        names = self.meaning.names or self.names
+        names = self.names or self.meaning.names
         return [names[at] if at < len(names) else str(at) for at in self.classes.tolist()]
 
     def columns(self) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -91,17 +86,30 @@ class Results:
         yield self.key, self.ids if self.ids is not None else range(1, len(self.classes) + 1)
         if self.values is not None:
             yield from zip(self.headings(self.values.shape[1]), self.values.T.tolist(), strict=True)
-            if self.meaning.link == LOGISTIC and self.values.shape[1] == 1:
-                yield "probability", logistic(self.values[:, 0]).tolist()
+            yield from self.estimates(self.values)
         labels = self.labels
         if labels is not None:
             yield "label", [UNDECIDED if label is None else label for label in labels]
+
+    def estimates(self, values: NDArray[np.float64]) -> Iterator[tuple[str, Sequence[Any]]]:
+        """What the link makes of scores: probabilities, or other estimates."""
+        link = self.meaning.link
+        if link is None:
+            return
+        word = "probability" if link.function in ("sigmoid", "softmax") else "estimate"
+        names = [word] if values.shape[1] == 1 else [f"{word}_{name}" for name in self.short(values.shape[1])]
+        yield from zip(names, link.estimates(values).T.tolist(), strict=True)
+
+    def short(self, count: int) -> list[str]:
+        """Names of results, or their numbers."""
+        names = self.meaning.names
+        return [names[at] if at < len(names) else str(at) for at in range(count)]
 
     def headings(self, count: int) -> list[str]:
         """What columns of scores are called."""
         names = self.meaning.names
         if self.meaning.kind == "scores" and count > 1:
-            return [f"score_{names[at] if at < len(names) else at}" for at in range(count)]
+            return [f"score_{name}" for name in self.short(count)]
         if self.meaning.kind == "value" and len(names) == count:
             return list(names)
         word = "score" if self.meaning.kind != "value" else "value"
@@ -157,11 +165,6 @@ def are_rows(given: Inputs, options: RowOptions, meaning: Result | None, files: 
     """Whether results are shown as those of rows: of a table, or where someone asks for it."""
     asked = options.id is not None or options.output is not None or meaning is not None
     return given.lengths is None and (asked or any(is_table(Path(name)) for name in files))
-
-
-def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-score))."""
-    return 1.0 / (1.0 + np.exp(-np.clip(scores, -LARGEST, LARGEST)))
 
 
 def plain(value: Any) -> Any:

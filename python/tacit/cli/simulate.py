@@ -6,10 +6,11 @@ import typer
 
 from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
-from tacit.cli.results import by_name, show_results
+from tacit.cli.results import by_name, estimated, show_results
 from tacit.cli.rows import RowOptions, are_rows
 from tacit.data.inputs import read
 from tacit.data.parts import apart
+from tacit.data.schema import usual
 from tacit.model import Model
 from tacit.report import sentences, terminal
 from tacit.session.client import classes
@@ -48,7 +49,8 @@ def simulate(
     names = compiled.description.get("labels", [])
     meaning = None if compiled.schema is None else compiled.schema.result
     single = len(compiled.outputs) <= 1 and are_rows(given, rows, meaning, inputs or [])
-    found = rows.results(given, values, labels, meaning, names) if single else None
+    known = usual(values.shape[1], names, compiled.link)
+    found = rows.results(given, values, labels, meaning or known, names) if single else None
     if found is not None and rows.output is not None:
         found.write(rows.output)
     if json:
@@ -56,10 +58,12 @@ def simulate(
         content |= {"logits": outputs.tolist(), "output_scale": compiled.output_scale}
         content |= {"shape": list(compiled.output_shape), "clipped": clipped}
         content |= by_name(apart(compiled.outputs, values)) if len(compiled.outputs) > 1 else {}
+        content |= estimated(compiled.link, values)
         content |= {} if found is None else found.fields()
         terminal.emit_json({**content, **sentences.content(compiled.text, given, values)})
         return
     if found is not None:
         found.show()
         return
-    show_results(given, compiled.text, labels, values, names, compiled.output_shape, parts=compiled.outputs)
+    shape, link = compiled.output_shape, compiled.link
+    show_results(given, compiled.text, labels, values, names, shape, parts=compiled.outputs, link=link)

@@ -24,7 +24,7 @@ from tacit.compiler.reading import Reading, describe, of_text
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
-from tacit.compiler.trees import compile_ensemble
+from tacit.compiler.trees import are_trees, compile_trees
 from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.schema import Schema
@@ -33,7 +33,6 @@ from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
 from tacit.importers.source import WHOLE, Selection, Source, Unit
-from tacit.importers.trees import is_xgboost, read
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -183,7 +182,7 @@ def compile_model(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> dict[str, Any]:
-    """Compile an ONNX file, a directory of Hugging Face, or a model of XGBoost as JSON, into `output`.
+    """Compile an ONNX file, a directory of Hugging Face, or a model of a library of decision trees, into `output`.
 
     Gives the summary of the layers. Decision trees need no calibration.
 
@@ -219,8 +218,8 @@ def compile_once(
     """As `compile_model`, with the widths of the options or those that are always taken without."""
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
-    if is_xgboost(source):
-        return compile_ensemble(read(source), source, output, options)
+    if are_trees(source):
+        return compile_trees(source, output, options)
     if is_quantised(source):
         if options.selection != WHOLE:
             raise MisuseError(

@@ -8,14 +8,33 @@ from tacit import _core
 from tacit.compiler import metadata
 from tacit.data.schema import ENDING, Schema
 from tacit.errors import MisuseError
-from tacit.importers.trees import Ensemble
+from tacit.importers.pipelines.onnx_ml import is_trees_behind
+from tacit.importers.pipelines.onnx_ml import read as read_behind
+from tacit.importers.source import WHOLE
+from tacit.importers.trees import Ensemble, is_trees, read
 from tacit.importers.trees.meaning import result_of
+from tacit.importers.trees.onnx_graph import mentions_ensemble
 from tacit.model import Model
 
 if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
 
 SUITE = "auto"
+
+
+def compile_trees(source: Path, output: Path, options: "Options") -> dict[str, Any]:
+    """Compile the ensemble in a file of a tree library; raises as `compile_ensemble` and the readers of files do."""
+    if options.selection != WHOLE:
+        raise MisuseError(f"{source} is an ensemble of trees and has one result: leave --result and --input-... out")
+    ensemble = read(source) if is_trees(source) else read_behind(source)
+    return compile_ensemble(ensemble, source, output, options)
+
+
+def are_trees(source: Path) -> bool:
+    """Whether a file is an ensemble of trees, alone or behind scalers and imputers in ONNX."""
+    if is_trees(source):
+        return True
+    return source.suffix == ".onnx" and mentions_ensemble(source) and is_trees_behind(source)
 
 
 def compile_ensemble(

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.cells import numbers, texts
+from tacit.data.links import Link
+from tacit.data.links import of as link_of
 from tacit.errors import MisuseError
 
 ENDING = ".schema"
@@ -26,6 +28,8 @@ Category = str | float | None
 Floats = NDArray[np.float32]
 Values = Mapping[str, Any]
 Kind = Literal["value", "filled", "missing", "lookup", "normalised"]
+TWO = ("sigmoid", "step")
+"""Links of scores that tell two classes apart by their sign."""
 NORMS: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "l1": lambda x: np.abs(x).sum(axis=1),
     "l2": lambda x: np.sqrt((x * x).sum(axis=1)),
@@ -66,14 +70,14 @@ class Result:
     """What results mean.
 
     `margin`: one number, above zero for the second of two `names`; `scores`: a number for each class in `names`, the
-    largest wins; `value`: estimates, one for each of `names`, or one without a name. `link` says what a score is.
+    largest wins; `value`: estimates, one for each of `names`, or one without a name. `link` makes estimates of scores.
     Scores differ from the library's by at most `error`, where that is known.
     """
 
     kind: Literal["margin", "scores", "value"] = "value"
     names: tuple[str, ...] = ()
     error: float | None = None
-    link: str = ""
+    link: Link | None = None
 
     def labels(self, values: NDArray[np.float64]) -> list[str | None] | None:
         """The class of each row of scores (N, results); None where the error may turn it. No list for estimates."""
@@ -91,6 +95,14 @@ class Result:
             chosen = [names[at] for at in values.argmax(axis=1)]
             near = order[:, -1] - order[:, -2] < 2 * error if values.shape[1] > 1 else np.zeros(len(values), bool)
         return [None if doubt else label for label, doubt in zip(chosen, near, strict=True)]
+
+
+def usual(count: int, names: Sequence[str] = (), link: Link | None = None) -> Result:
+    """What `count` results mean where nothing but their `names` and their `link` is known."""
+    if count > 1:
+        return Result("scores", tuple(names), link=link)
+    two = link is not None and link.function in TWO
+    return Result("margin" if two else "value", tuple(names) if len(names) == 2 else (), link=link)
 
 
 @dataclass(frozen=True)
@@ -195,7 +207,8 @@ class Schema:
             | ({"norm": each.norm, "together": list(each.together)} if each.norm else {})
             for each in self.features
         ]
-        result = {"kind": self.result.kind, "names": list(self.result.names), "link": self.result.link}
+        link = None if self.result.link is None else self.result.link.content()
+        result = {"kind": self.result.kind, "names": list(self.result.names), "link": link}
         return json.dumps(
             {"columns": columns, "features": features, "result": result | {"error": self.result.error}},
             allow_nan=False,
@@ -259,7 +272,7 @@ def checked(content: Any) -> Schema:
     if given["kind"] not in ("margin", "scores", "value"):
         raise ValueError("a result of no known kind")
     error = None if given.get("error") is None else float(given["error"])
-    result = Result(given["kind"], tuple(map(str, given["names"])), error, str(given.get("link", "")))
+    result = Result(given["kind"], tuple(map(str, given["names"])), error, link_of(given.get("link")))
     if len({column.name for column in columns}) != len(columns) or not features:
         raise ValueError("columns of one name, or no features")
     return Schema(columns, features, result)

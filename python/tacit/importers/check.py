@@ -166,7 +166,9 @@ def unsupported(model: onnx.ModelProto) -> list[UnsupportedError]:
 def remedy(kind: str) -> str:
     """What to do about an operator."""
     if "TreeEnsemble" in kind:
-        return "decision trees do not run: use a linear model, a perceptron or a support vector machine"
+        return (
+            "decision trees run alone: compile the estimator itself, or a graph without other layers before the trees"
+        )
     return REMEDIES.get(kind, OTHERWISE)
 
 

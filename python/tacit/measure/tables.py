@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from tacit.data.cells import numbers
 from tacit.data.examples import Examples
-from tacit.data.schema import Result
+from tacit.data.schema import Result, usual
 from tacit.errors import MisuseError
 from tacit.model import Model, Progress
 from tacit.session.pair import Pair
 
 Values = NDArray[np.float64]
 Classes = NDArray[np.int64]
-LARGEST = 700.0
-"""Scores beyond this have a probability of 0 or 1 in any case."""
+NEAR = 1e-3
+"""How far shares of classes may be from adding up to one."""
 
 
 class Columns(NamedTuple):
@@ -62,16 +62,13 @@ def log_loss(probabilities: Values, classes: Classes) -> float:
 
 
 def probabilities(values: Values, result: Result) -> Values | None:
-    """Probabilities (N, classes) of scores (N, results), where the link says how; else None."""
-    if result.link == "logistic" and values.shape[1] == 1:
-        second = 1 / (1 + np.exp(-np.clip(values, -LARGEST, LARGEST)))
-        return np.concatenate([1 - second, second], axis=1)
-    if result.link == "softmax":
-        top = np.exp(values - values.max(axis=1, keepdims=True))
-        return np.asarray(top / top.sum(axis=1, keepdims=True), np.float64)
-    if result.link == "probability" and values.shape[1] > 1:
-        return values
-    return None
+    """Probabilities (N, classes) of scores (N, results), where the link says how or scores are that; else None."""
+    function = None if result.link is None else result.link.function
+    if function in ("sigmoid", "softmax") and result.link is not None:
+        likely = result.link.estimates(values)
+        return np.concatenate([1 - likely, likely], axis=1) if values.shape[1] == 1 else likely
+    are_shares = values.shape[1] > 1 and bool((values >= -NEAR).all() and (np.abs(values.sum(axis=1) - 1) < NEAR).all())
+    return values if are_shares and function is None else None
 
 
 def of_classifier(values: Values, classes: Classes, result: Result) -> dict[str, float | None]:
@@ -182,5 +179,4 @@ def meaning(model: Model, values: Values) -> Result:
     """What results mean: as the model says, or else by their number."""
     if model.schema is not None:
         return model.schema.result
-    names = tuple(model.description.get("labels", ()))
-    return Result("scores" if values.shape[1] > 1 else "value", names)
+    return usual(values.shape[1], tuple(model.description.get("labels", ())), model.link)

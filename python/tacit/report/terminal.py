@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tacit.data.links import Link
 from tacit.model import Progress as Callback
 
 console = Console()
@@ -142,6 +143,7 @@ def candidate_table(target: dict[str, Any]) -> Table:
 def knowledge_table(reveal: str) -> Table:
     """Who learned what in a session."""
     learned = {"output": "the logits of its inputs", "label": "the label of each input"}
+    learned |= {"bucket": "the bucket of each input's score"}
     result = learned.get(reveal, "the label of each input and its probability")
     table = Table(title="Who learned what", show_lines=True)
     for heading in ("party", "held", "learned", "did not learn"):
@@ -236,19 +238,25 @@ def show_results(
     names: list[str],
     probabilities: NDArray[np.float64] | None = None,
 ) -> None:
-    """The best classes of each input (N,), with outputs (N, classes) or probabilities (N,) when these are known."""
+    """The best classes of each input (N,), with outputs (N, classes) or probabilities (N,) when these are known.
+
+    With outputs the probabilities are estimates (N, classes) of all of them.
+    """
     if logits is None or len(labels) > MOST_RANKED:
         for index, (source, label) in enumerate(zip(sources, labels, strict=True)):
-            certainty = "" if probabilities is None else f" ({100 * probabilities[index]:.2f} %)"
+            certain = None if logits is not None or probabilities is None else probabilities[index]
+            certainty = "" if certain is None else f" ({100 * certain:.2f} %)"
             console.print(f"{source}: {named(names, int(label))}{certainty}", highlight=False, markup=False)
     else:
-        console.print(result_table(sources, logits, names))
+        console.print(result_table(sources, logits, names, probabilities))
 
 
-def show_values(sources: list[str], values: NDArray[np.float64], shape: tuple[int, ...]) -> None:
+def show_values(
+    sources: list[str], values: NDArray[np.float64], shape: tuple[int, ...], link: Link | None = None
+) -> None:
     """Results (N, outputs) that are no classes: a single number of each input, or the shape and the range of many."""
     for source, row in zip(sources, values, strict=True):
-        said = f"{row[0]:.6g}"
+        said = f"{row[0]:.6g}" + ("" if link is None else f" (estimate {link.estimates(row[None])[0, 0]:.6g})")
         if len(row) > 1:
             sizes = "x".join(map(str, shape))
             said = f"{sizes} numbers from {row.min():.4g} to {row.max():.4g}, {row.mean():.4g} on average"
@@ -260,15 +268,21 @@ def show_part(name: str) -> None:
     console.print(f"{name}", style="bold", highlight=False, markup=False)
 
 
-def result_table(sources: list[str], logits: NDArray[np.float64], names: list[str]) -> Table:
-    """The largest outputs of each input, largest first; the smaller class number wins a tie."""
+def result_table(
+    sources: list[str],
+    logits: NDArray[np.float64],
+    names: list[str],
+    estimates: NDArray[np.float64] | None = None,
+) -> Table:
+    """The largest outputs of each input, largest first, and estimates; the smaller class number wins a tie."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("input", "class", "output"):
-        table.add_column(heading, justify="right" if heading == "output" else "left", overflow="fold")
-    for source, row in zip(sources, logits, strict=True):
+    for heading in ("input", "class", "output", *(() if estimates is None else ("estimate",))):
+        table.add_column(heading, justify="left" if heading in ("input", "class") else "right", overflow="fold")
+    for at, (source, row) in enumerate(zip(sources, logits, strict=True)):
         for rank, label in enumerate(np.argsort(-row, kind="stable")[:BEST]):
             content = ("" if rank else source, named(names, int(label)), f"{row[label]:.3f}")
-            table.add_row(*map(Text, content))
+            made = () if estimates is None else (f"{estimates[at, label]:.4f}",)
+            table.add_row(*map(Text, (*content, *made)))
         table.add_section()
     return table
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import _core
+from tacit.data import links
+from tacit.data.links import Link
 from tacit.data.parts import apart, joined, unit_of_each
 from tacit.data.ranges import KEYS, Bounds
 from tacit.data.schema import Schema
@@ -18,6 +20,7 @@ from tacit.data.tables import by_column, is_frame
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
+from tacit.session.reveal import BUCKET, buckets
 
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
@@ -53,12 +56,32 @@ class Prediction:
         return classes(self.outputs) if self.reveals_logits else self.outputs[:, 0]
 
     @property
+    def names(self) -> list[str]:
+        """The names of what `classes` number: of classes, where they have some, or of buckets from the lowest on."""
+        count = buckets(self.report["plan"]["graph"]) if self.report["reveal"] == BUCKET else 0
+        if count:
+            return [f"bucket {at} of 0 to {count - 1}" for at in range(count)]
+        labels: list[str] = self.report.get("labels", [])
+        return labels
+
+    @property
     def logits(self) -> NDArray[np.float64] | None:
         """Real outputs (N, outputs), None when only labels are revealed."""
         if not self.reveals_logits:
             return None
         values: NDArray[np.float64] = self.outputs * np.float64(self.report["output_scale"])
         return values * unit_of_each(self.parts("outputs"))
+
+    @property
+    def link(self) -> Link | None:
+        """What may be made of the results, by the server's plan, such as probabilities of scores."""
+        return links.of(self.report["plan"]["graph"].get("link"))
+
+    @property
+    def estimates(self) -> NDArray[np.float64] | None:
+        """Estimates (N, outputs) that the model's link makes of real outputs; None without both."""
+        link, values = self.link, self.logits
+        return None if link is None or values is None else link.estimates(values)
 
     def parts(self, end: str) -> tuple[Part, ...]:
         """The parts of an end, "inputs" or "outputs": where they are several, or have axes that the engine lacks."""

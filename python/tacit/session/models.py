@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import MisuseError
+from tacit.session.reveal import Reveal, is_reveal
 
 LIMITS = ("total", "per-day", "per-minute")
 OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget", "card")
@@ -15,7 +16,6 @@ LONGEST_CARD = 4096
 """Most bytes of a model card."""
 MOST_COUNTED = 2**63 - 1
 LONGEST_FILE = 1 << 20
-REVEALS = ("output", "label", "probability")
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,16 @@ def model(table: dict[str, Any], number: int, folder: Path, places: Places) -> S
     """One model of a file; paths are those from its folder."""
     if not isinstance(table.get("file"), str):
         raise MisuseError(f"{places.of('file', number)}: a model needs `file`, the path of a .tacit file")
-    options = {}
+    options: dict[str, Any] = {}
     for key, value in table.items():
         if key == "file":
             continue
         try:
-            options[key] = str(folder / checked(key, value)) if key == "card" else checked(key, value)
+            given = checked(key, value)
+            if key == "reveal":
+                options |= Reveal.of(given).options()
+            else:
+                options[key] = str(folder / given) if key == "card" else given
         except ValueError as error:
             raise MisuseError(f"{places.of(key, number)}: {error}") from error
     return Served(folder / table["file"], options)
@@ -113,7 +117,7 @@ def checked(key: str, value: Any) -> Any:
     match key:
         case "name" | "protocols" | "link" | "card" if isinstance(value, str) and value:
             return value
-        case "reveal" if value in REVEALS:
+        case "reveal" if isinstance(value, str) and is_reveal(value):
             return value
         case "offline" if whole(value, 0):
             return value

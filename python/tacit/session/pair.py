@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
-from tacit.session.client import TIMEOUT_SECONDS, Client, Prediction, classes
+from tacit.session.client import TIMEOUT_SECONDS, Client, Prediction
+from tacit.session.reveal import Reveal
 from tacit.session.terms import Terms
 from tacit.session.usage import Usage
 
@@ -68,13 +69,14 @@ class Pair:
             prediction = client.predict(x, progress)
             mine = usage.report()
             theirs = server.final_report(self.timeout_seconds)
+        learnt = Reveal.of(self.reveal)
         report = {
             **prediction.report,
             "model": str(self.model.path),
             "inputs": len(x),
             "network": self.network,
             **both(mine, theirs),
-            **quality(self.model, x, y, prediction),
+            **quality(self.model, x, y, prediction, learnt),
             "predicted": self.predicted(len(x)),
         }
         return Run(prediction, report)
@@ -166,7 +168,7 @@ class ServerProcess:
 
 
 def quality(
-    model: Model, x: NDArray[np.float32], y: NDArray[np.int64] | None, prediction: Prediction
+    model: Model, x: NDArray[np.float32], y: NDArray[np.int64] | None, prediction: Prediction, learnt: Reveal
 ) -> dict[str, Any]:
     """`max_error` in last places and `agreement` of labels against the interpreter; `top1` against `y`."""
     expected = model.simulate(x)
@@ -176,7 +178,7 @@ def quality(
     return {
         "max_error": None if difference is None else int(difference.max()),
         "equal_outputs": None if difference is None else int((difference.max(axis=1) == 0).sum()),
-        "agreement": float((labels == classes(expected)).mean()),
+        "agreement": float((labels == learnt.labels(expected, model.output_scale)).mean()),
         **uncertainty(model, expected, prediction),
         "top1": None if y is None else float((labels == y).mean()),
         "output": labels.tolist(),

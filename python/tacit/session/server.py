@@ -12,6 +12,7 @@ from tacit.errors import MisuseError
 from tacit.session import models, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.log import now
+from tacit.session.reveal import Reveal
 from tacit.session.usage import peak_memory_bytes
 
 POLL_SECONDS = 0.1
@@ -105,7 +106,8 @@ class Listening:
         names = ("key", "certificate", "key_file", "client_ca", "client_crl")
         files = {name: getattr(self, name) for name in names}
         tls = None if self.plaintext else {role: str(file) for role, file in files.items() if file is not None}
-        options: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
+        options: dict[str, Any] = {"ot": self.ot, "tls": tls, "timeouts": timeouts(self)}
+        options |= Reveal.of(self.reveal).options()
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.measure import calibration
+from tacit.session.reveal import Reveal
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,7 @@ class Terms:
     `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
     least predicted time on the network), plain (what needs no link), measured (on the link
     to each client, which only a server can), or one way for all layers that have it, as digits4, circuits or ahead.
+    `reveal` is what `tacit.session.reveal` reads.
     `post_quantum`: base transfers by ML-KEM-768 as well as by elliptic curves.
     """
 
@@ -28,11 +30,12 @@ class Terms:
     def options(self) -> dict[str, Any]:
         """The terms as the core reads them, with the rates of this machine."""
         batch = several(self.batch)
-        settings: dict[str, Any] = {"reveal": self.reveal, "ot": self.ot, "batch": batch}
+        revealed = Reveal.of(self.reveal).options()
+        settings: dict[str, Any] = {"reveal": revealed.pop("reveal"), "ot": self.ot, "batch": batch}
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.batch if self.inputs is None else self.inputs
         known = options(self.protocols, self.network or "loopback")
-        return {"settings": settings, "network": self.network, "inputs": inputs, **known}
+        return {"settings": settings, "network": self.network, "inputs": inputs, **revealed, **known}
 
 
 def options(protocols: str, network: str | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tacit_lab.reproduce.comet import comet_table1, comet_table2, comet_table5, 
 from tacit_lab.reproduce.comet_cost import comet_table3, comet_table4, comet_table8
 from tacit_lab.reproduce.falcon import table_3, table_4, table_5, table_6
 from tacit_lab.reproduce.falcon_layers import falcon_table2
+from tacit_lab.reproduce.forests import SEED as FOREST_SEED
 from tacit_lab.reproduce.gala import (
     gala_accuracy,
     gala_conv,
@@ -32,6 +33,7 @@ from tacit_lab.reproduce.lola import table_3 as lola_table_3
 from tacit_lab.reproduce.lola import table_4 as lola_table_4
 from tacit_lab.reproduce.paper import Minutes, Table
 from tacit_lab.reproduce.peers import networks, operators
+from tacit_lab.reproduce.trees import tables as tree_tables
 from tacit_lab.reproduce.ufo import figure_13, figure_16, figure_17, figure_18
 from tacit_lab.reproduce.ufo import table_4 as ufo_table_4
 from tacit_lab.reproduce.ufo import table_5 as ufo_table_5
@@ -147,6 +149,9 @@ TABLES = {
         Minutes(0.1, 5),
         (MNIST, CRYPTONETS, STORED_LOLA),
         (MNIST, CRYPTONETS, CIFAR, CALIBRATION),
+    ),
+    "trees": Table(
+        "weirwood and Kangaroo", "decision trees of their sizes", tree_tables, Minutes(0.3, 3), seed=FOREST_SEED
     ),
     "ufo-table4": Table(
         "UFO, table IV",

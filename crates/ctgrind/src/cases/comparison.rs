@@ -48,8 +48,11 @@ pub(super) const CASES: &[Case] = &[
         both(run, &Multiply::new(COUNT, factors, 16, Radix::Four).unwrap(), &[8, 8]);
     }),
     Case::new("comparison", "look-up in a table of 256", looked_up),
-    Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3))),
-    Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3))),
+    Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3), 1)),
+    Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3), 1)),
+    Case::new("comparison", "trees of two comparisons a test", |run| {
+        grown(run, Paths::Table(3), 2);
+    }),
     Case::new("comparison", "keys of numbers", |run| {
         let words = run.words(COUNT, 32);
         run.kernel("keys", || {
@@ -91,8 +94,8 @@ fn compared(run: &mut Run, radix: Radix) {
 }
 
 /// The leaves are the server's secret, and so are its shares of outcomes.
-fn grown(run: &mut Run, paths: Paths) {
-    let shape = Shape { paths, values: 1, bits: 16, out_bits: 16 };
+fn grown(run: &mut Run, paths: Paths, comparisons: usize) {
+    let shape = Shape { paths, values: 1, comparisons, bits: 16, out_bits: 16 };
     let count = COUNT / 10;
     let plan = Trees::new(count, shape, Radix::Four).unwrap();
     let end = |end: &mut End| {

@@ -51,6 +51,7 @@ pub(super) fn build(
         output: 0,
         outputs: source.outputs.clone(),
         labels: options.labels.clone(),
+        link: options.link,
     };
     let (weights, index) = (BTreeMap::new(), BTreeMap::new());
     let means = &calibration.means;

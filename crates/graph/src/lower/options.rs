@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ir::{Nonlinear, Packing};
+use crate::link::Link;
 use crate::ops::Rounding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 const WIDTHS: std::ops::RangeInclusive<u32> = 2..=16;
 
 /// What the user chooses when compiling.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// Choice of protocols, e.g. `auto`.
@@ -26,6 +27,8 @@ pub struct Options {
     pub rounding: Rounding,
     /// Name of each output, or empty.
     pub labels: Vec<String>,
+    /// What clients may make of the results.
+    pub link: Option<Link>,
     /// Whether norms find inverse roots by Newton's iteration; the suite says so.
     #[serde(skip)]
     pub newton: bool,
@@ -73,6 +76,7 @@ impl Default for Options {
             activation_bits: 8,
             rounding: Rounding::Stochastic,
             labels: vec![],
+            link: None,
             newton: false,
             exact: false,
             margin_bits: 2,

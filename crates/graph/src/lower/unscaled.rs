@@ -66,6 +66,7 @@ pub(super) fn build(
         output: 0,
         outputs: source.outputs.clone(),
         labels: options.labels.clone(),
+        link: options.link,
     };
     let (weights, index, shapes) = (BTreeMap::new(), BTreeMap::new(), program.shapes()?);
     let polynomials = BTreeMap::new();

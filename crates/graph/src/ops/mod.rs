@@ -5,6 +5,7 @@
 
 mod accumulator;
 pub(crate) mod arrange;
+pub mod bands;
 mod checks;
 pub mod choice;
 mod concat;
@@ -40,6 +41,7 @@ mod view;
 pub mod winograd;
 
 pub use accumulator::{Accumulator, Rounding};
+pub use bands::Bands;
 pub use checks::{ensure, same_shape, same_width};
 pub use choice::WeightBits;
 pub use concat::Concat;

@@ -1,6 +1,7 @@
 //! All operators by the names that they have in JSON: those of this crate and those that other
 //! crates add.
 
+use super::bands::Bands;
 use super::concat::Concat;
 use super::embedding::Embedding;
 use super::extend::Extend;
@@ -48,7 +49,8 @@ impl Registration {
 }
 
 /// The operators of this crate. A new one is a file of [`crate::ops`] and a line here.
-static BUILT_IN: [Registration; 24] = [
+static BUILT_IN: [Registration; 25] = [
+    Registration::of::<Bands>("bands"),
     Registration::of::<Concat>("concat"),
     Registration::of::<Embedding>("embedding"),
     Registration::of::<Extend>("extend"),

@@ -87,9 +87,13 @@ impl Paths {
 /// multiplier w is 1 where a missing value goes right, 2 where it goes left (the threshold is
 /// twice as large then), and 0 in tests that pad a tree.
 ///
-/// The server's weights are, for each test of each tree, twice its feature plus 1 if a missing
-/// value goes left, or [`NO_FEATURE`]. Its constants are the thresholds of all tests, then the
-/// values of all leaves, tree by tree, then what is added to each output.
+/// A test may be several such comparisons, all of the same number for all tests: it goes right
+/// where an odd number of them does. So a test of a set of categories is one of the ends of the
+/// runs of numbers that the set is made of.
+///
+/// The server's weights are, for each comparison of each test of each tree, twice its feature plus
+/// 1 if a missing value goes left, or [`NO_FEATURE`]. Its constants are the thresholds of all
+/// comparisons, then the values of all leaves, tree by tree, then what is added to each output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trees {
@@ -99,12 +103,29 @@ pub struct Trees {
     pub paths: Paths,
     /// Number of values of a leaf.
     pub values: usize,
+    /// Number of comparisons of a test.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub comparisons: usize,
+}
+
+/// One comparison, which most tests are.
+fn one() -> usize {
+    1
+}
+
+fn is_one(comparisons: &usize) -> bool {
+    *comparisons == 1
 }
 
 impl Trees {
-    /// Returns the number of tests of all trees.
+    /// Returns the number of comparisons of all tests of all trees.
     pub fn tests(&self) -> usize {
-        self.trees.saturating_mul(self.paths.tests())
+        self.trees.saturating_mul(self.tests_of_tree())
+    }
+
+    /// Returns the number of comparisons of all tests of one tree.
+    pub fn tests_of_tree(&self) -> usize {
+        self.comparisons.saturating_mul(self.paths.tests())
     }
 
     /// Returns the number of values of all leaves of all trees.
@@ -156,7 +177,7 @@ impl Operator for Trees {
         let fits = matches!(output.shape[..], [outputs] if outputs <= MAX_FEATURES);
         ensure(fits, || format!("makes results of shape {:?}", output.shape))?;
         let sized = (1..=MAX_TESTS).contains(&self.tests()) && self.values >= 1;
-        ensure(sized, || format!("{} trees of {} values", self.trees, self.values))?;
+        ensure(sized, || format!("makes {} comparisons, at most {MAX_TESTS}", self.tests()))?;
         let values = self.leaf_values();
         ensure(values <= MAX_VALUES, || format!("leaves of {values} values"))?;
         let bits = output.format.bits;
@@ -175,8 +196,8 @@ impl Operator for Trees {
     fn interpret(&self, site: &Site<'_>, inputs: &[&[i64]]) -> Check<Vec<i64>> {
         let weights = site.needed_weights()?;
         let [thresholds, leaves, base] = self.constants(&weights.bias)?;
-        let (tests, each) = (self.paths.tests(), self.leaves_of_tree());
-        let right = |at: usize| {
+        let (tests, each) = (self.tests_of_tree(), self.leaves_of_tree());
+        let compared = |at: usize| {
             let (times, feature) = Self::selected(weights.weight[at]);
             let key = inputs[0].get(feature).copied().unwrap_or(0);
             let y = times.wrapping_mul(key).wrapping_sub(thresholds[at]);
@@ -184,7 +205,11 @@ impl Operator for Trees {
         };
         let mut sums = base.to_vec();
         for (tree, leaves) in leaves.chunks_exact(each).enumerate() {
-            let leaf = self.paths.leaf(|test| right(tree * tests + test));
+            let right = |test: usize| {
+                let first = tree * tests + test * self.comparisons;
+                (first..first + self.comparisons).fold(false, |odd, at| odd ^ compared(at))
+            };
+            let leaf = self.paths.leaf(right);
             for at in 0..self.values {
                 let output = (tree * self.values + at) % base.len();
                 sums[output] = sums[output].wrapping_add(leaves[leaf * self.values + at]);
@@ -236,7 +261,7 @@ impl Operator for Trees {
 
 impl Weighted for Trees {
     fn weight_shape(&self, _output: &Tensor) -> Option<Vec<usize>> {
-        Some(vec![self.trees, self.paths.tests()])
+        Some(vec![self.trees, self.tests_of_tree()])
     }
 
     fn bias_shape(&self, output: &Tensor) -> Option<Vec<usize>> {

@@ -3,6 +3,7 @@
 use super::tree::Tree;
 use crate::error::Check;
 use crate::ops::ensure;
+use std::collections::BTreeMap;
 
 /// A checked tree.
 pub(super) struct Grown<'a> {
@@ -13,6 +14,8 @@ pub(super) struct Grown<'a> {
     tests: Vec<usize>,
     leaves: Vec<usize>,
     depth: usize,
+    /// For each node its further thresholds.
+    further: BTreeMap<usize, Vec<f32>>,
 }
 
 impl<'a> Grown<'a> {
@@ -23,7 +26,8 @@ impl<'a> Grown<'a> {
             [tree.threshold.len(), tree.missing_left.len(), tree.left.len(), tree.right.len()];
         let fits = lengths == [nodes; 4] && nodes.checked_mul(values) == Some(tree.value.len());
         ensure(nodes > 0 && fits, || "has lists of different lengths".into())?;
-        let mut grown = Self { tree, values, tests: vec![], leaves: vec![], depth: 0 };
+        let further = further(tree)?;
+        let mut grown = Self { tree, values, tests: vec![], leaves: vec![], depth: 0, further };
         let mut reached = vec![false; nodes];
         let mut waiting = vec![(0usize, 0usize)];
         while let Some((node, depth)) = waiting.pop() {
@@ -57,6 +61,17 @@ impl<'a> Grown<'a> {
         &self.tests
     }
 
+    /// All thresholds of a test, the first of which decides where missing values go.
+    pub(super) fn thresholds(&self, node: usize) -> impl Iterator<Item = f32> + '_ {
+        let first = self.tree.threshold.get(node).map(|bits| f32::from_bits(*bits));
+        first.into_iter().chain(self.further.get(&node).into_iter().flatten().copied())
+    }
+
+    /// The largest number of thresholds of any test.
+    pub(super) fn comparisons(&self) -> usize {
+        1 + self.further.values().map(Vec::len).max().unwrap_or(0)
+    }
+
     /// The tree itself.
     pub(super) fn tree(&self) -> &Tree {
         self.tree
@@ -76,4 +91,17 @@ impl<'a> Grown<'a> {
     pub(super) fn largest(&self, at: usize) -> f64 {
         self.leaves.iter().map(|leaf| self.value(*leaf)[at].abs()).fold(0.0, f64::max)
     }
+}
+
+/// The further thresholds of each node that has some.
+fn further(tree: &Tree) -> Check<BTreeMap<usize, Vec<f32>>> {
+    let mut found: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
+    for (node, bits) in &tree.further {
+        let threshold = f32::from_bits(*bits);
+        ensure(!threshold.is_nan(), || format!("has no further threshold at node {node}"))?;
+        let tests = tree.feature.get(*node).is_some_and(|feature| *feature >= 0);
+        ensure(tests, || format!("has a further threshold at node {node}, which tests nothing"))?;
+        found.entry(*node).or_default().push(threshold);
+    }
+    Ok(found)
 }

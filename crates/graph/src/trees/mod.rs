@@ -9,6 +9,7 @@ mod tree;
 
 use crate::error::{Error, Result};
 use crate::ir::{Format, Graph, Model, Node, NodeWeights, Nonlinear, Tensor, VERSION};
+use crate::link::Link;
 use crate::model::verify_model;
 use crate::ops::trees::{KEY_BITS, MAX_DEPTH, MAX_TABLE, MISSING, Paths, Trees};
 use grown::Grown;
@@ -45,6 +46,9 @@ pub struct Ensemble {
     /// A name for each result, or nothing.
     #[serde(default)]
     pub labels: Vec<String>,
+    /// What clients may make of the results.
+    #[serde(default)]
+    pub link: Option<Link>,
     /// Values of a leaf: one of each result, or a single one. That of tree t counts for result
     /// `t mod outputs` then.
     pub values: usize,
@@ -88,7 +92,8 @@ impl Ensemble {
 
     /// Makes the model with trees padded to one layout.
     fn padded(&self, suite: &str, grown: &[Grown<'_>], paths: Paths) -> Result<Model> {
-        let op = Trees { trees: grown.len(), paths, values: self.values };
+        let comparisons = grown.iter().map(Grown::comparisons).max().unwrap_or(1);
+        let op = Trees { trees: grown.len(), paths, values: self.values, comparisons };
         let fraction = self.fraction(grown);
         let weights = self.weights(&op, grown, fraction)?;
         let model = Model {
@@ -120,10 +125,11 @@ impl Ensemble {
         let tests = grown.iter().map(|tree| tree.tests().len()).max().unwrap_or(0).max(1);
         let complete = (depth <= MAX_DEPTH as usize).then_some(Paths::Complete(depth as u32));
         let table = (tests <= MAX_TABLE as usize).then_some(Paths::Table(tests as u32));
+        let comparisons = grown.iter().map(Grown::comparisons).max().unwrap_or(1);
         let value = RESULT_BITS.div_ceil(8) as usize * self.values;
         let price = |paths: &Paths| {
             let levels = if let Paths::Complete(depth) = paths { *depth as usize } else { 0 };
-            let each = paths.tests() * BYTES_OF_TEST + paths.leaves() * value;
+            let each = paths.tests() * comparisons * BYTES_OF_TEST + paths.leaves() * value;
             grown.len() * each + levels * BYTES_OF_LEVEL
         };
         [table, complete].into_iter().flatten().min_by_key(price).ok_or_else(|| {
@@ -156,7 +162,7 @@ impl Ensemble {
         let mut weights = NodeWeights { weight: Vec::new(), bias: Vec::new() };
         let mut leaves = Vec::with_capacity(op.leaf_values());
         for tree in grown {
-            let padded = Padded::new(tree, op.paths, self.ties_left).map_err(misuse)?;
+            let padded = Padded::new(tree, op, self.ties_left).map_err(misuse)?;
             weights.weight.extend(padded.codes);
             weights.bias.extend(padded.thresholds);
             leaves.extend(padded.leaves.iter().flat_map(|leaf| tree.value(*leaf)).map(rounded));
@@ -190,6 +196,7 @@ impl Ensemble {
             output: 1,
             outputs: Vec::new(),
             labels: self.labels.clone(),
+            link: self.link,
         }
     }
 }

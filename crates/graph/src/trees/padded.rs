@@ -1,54 +1,61 @@
 //! A tree in the shape that all trees of an ensemble have.
 
 use super::grown::Grown;
-use super::tree::Tree;
 use crate::error::Check;
 use crate::keys::key;
-use crate::ops::trees::{NO_FEATURE, Paths};
+use crate::ops::trees::{NO_FEATURE, Paths, Trees};
 
 /// What a test says that pads a tree: it goes left.
 const LEFT: i64 = 1;
 
 /// The tests and leaves of a padded tree.
 pub(super) struct Padded {
-    /// For each test twice its feature, plus 1 if a missing value goes left.
+    /// For each comparison of each test twice its feature, plus 1 if a missing value goes left.
     pub(super) codes: Vec<i32>,
-    /// For each test the key at which numbers begin to go right, twice where missing values go
+    /// For each comparison the key at which numbers begin to go right, twice where missing values go
     /// left.
     pub(super) thresholds: Vec<i64>,
     /// The node of the tree that each leaf is.
     pub(super) leaves: Vec<usize>,
+    /// The number of comparisons of a test.
+    comparisons: usize,
 }
 
 impl Padded {
-    /// Pads a tree, whose depth and tests fit `paths`.
-    pub(super) fn new(grown: &Grown<'_>, paths: Paths, ties_left: bool) -> Check<Self> {
+    /// Pads a tree, whose depth, tests and comparisons fit `op`.
+    pub(super) fn new(grown: &Grown<'_>, op: &Trees, ties_left: bool) -> Check<Self> {
         let mut padded = Self {
-            codes: vec![NO_FEATURE; paths.tests()],
-            thresholds: vec![LEFT; paths.tests()],
-            leaves: vec![0; paths.leaves()],
+            codes: vec![NO_FEATURE; op.tests_of_tree()],
+            thresholds: vec![LEFT; op.tests_of_tree()],
+            leaves: vec![0; op.paths.leaves()],
+            comparisons: op.comparisons,
         };
-        match paths {
+        match op.paths {
             Paths::Complete(_) => padded.complete(grown, ties_left)?,
             Paths::Table(_) => padded.tabulate(grown, ties_left)?,
         }
         Ok(padded)
     }
 
-    /// Puts a test of the tree at a place.
-    fn test(&mut self, at: usize, tree: &Tree, node: usize, ties_left: bool) -> Check<()> {
+    /// Puts a test of the tree at a place. Missing values go left in all of its comparisons but the
+    /// first, so that this one decides; comparisons that it does not have go left always.
+    fn test(&mut self, at: usize, grown: &Grown<'_>, node: usize, ties_left: bool) -> Check<()> {
+        let tree = grown.tree();
         let feature = i32::try_from(tree.feature[node]).ok().and_then(|f| f.checked_mul(2));
         let feature = feature.ok_or("a tree with too many features")?;
-        let missing_left = tree.missing_left[node];
-        let threshold = key(f32::from_bits(tree.threshold[node])) + i64::from(ties_left);
-        self.codes[at] = feature + i32::from(missing_left);
-        self.thresholds[at] = threshold << u32::from(missing_left);
+        let places = at * self.comparisons..(at + 1) * self.comparisons;
+        for (place, threshold) in places.clone().zip(grown.thresholds(node)) {
+            let missing_left = tree.missing_left[node] || place > places.start;
+            let threshold = key(threshold) + i64::from(ties_left);
+            self.codes[place] = feature + i32::from(missing_left);
+            self.thresholds[place] = threshold << u32::from(missing_left);
+        }
         Ok(())
     }
 
     /// The nodes below a leaf are tests that pad the tree, and all their leaves are this leaf.
     fn complete(&mut self, grown: &Grown<'_>, ties_left: bool) -> Check<()> {
-        let (tree, tests) = (grown.tree(), self.codes.len());
+        let (tree, tests) = (grown.tree(), self.leaves.len() - 1);
         let mut waiting = vec![(0usize, 0usize)];
         while let Some((place, node)) = waiting.pop() {
             if place >= tests {
@@ -57,7 +64,7 @@ impl Padded {
             }
             let mut children = [node, node];
             if !grown.is_leaf(node) {
-                self.test(place, tree, node, ties_left)?;
+                self.test(place, grown, node, ties_left)?;
                 children = [tree.left[node], tree.right[node]];
             }
             waiting.extend([(2 * place + 1, children[0]), (2 * place + 2, children[1])]);
@@ -70,7 +77,7 @@ impl Padded {
         let tree = grown.tree();
         let mut place = vec![0; tree.feature.len()];
         for (at, node) in grown.tests().iter().enumerate() {
-            self.test(at, tree, *node, ties_left)?;
+            self.test(at, grown, *node, ties_left)?;
             place[*node] = at;
         }
         for (outcomes, leaf) in self.leaves.iter_mut().enumerate() {

@@ -11,10 +11,12 @@ fn walked(ensemble: &Ensemble, x: &[f32]) -> Vec<f64> {
         let mut node = 0;
         while tree.feature[node] >= 0 {
             let value = x[tree.feature[node] as usize];
-            let threshold = f32::from_bits(tree.threshold[node]);
+            let further = tree.further.iter().filter(|(at, _)| *at == node).map(|(_, bits)| *bits);
+            let thresholds = [tree.threshold[node]].into_iter().chain(further).map(f32::from_bits);
+            let above = |t: &f32| value > *t || (!ensemble.ties_left && value == *t);
             let left = match value.is_nan() {
                 true => tree.missing_left[node],
-                false => value < threshold || (ensemble.ties_left && value == threshold),
+                false => thresholds.filter(above).count() % 2 == 0,
             };
             node = if left { tree.left[node] } else { tree.right[node] };
         }
@@ -27,7 +29,12 @@ fn walked(ensemble: &Ensemble, x: &[f32]) -> Vec<f64> {
 }
 
 /// A tree grown at random to a depth of at most `depth` and at most `tests` tests.
-fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: usize) -> Tree {
+fn grown(
+    rng: &mut Random,
+    [features, values]: [usize; 2],
+    [depth, tests]: [usize; 2],
+    comparisons: usize,
+) -> Tree {
     let mut tree = Tree {
         feature: vec![-1],
         threshold: vec![0],
@@ -35,6 +42,7 @@ fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: 
         left: vec![0],
         right: vec![0],
         value: vec![],
+        further: vec![],
     };
     let mut waiting = vec![(0, 0)];
     let mut left = tests;
@@ -47,6 +55,8 @@ fn grown(rng: &mut Random, [features, values]: [usize; 2], depth: usize, tests: 
         tree.feature[node] = (rng.word() % features as u64) as i64;
         tree.threshold[node] = special(rng).to_bits();
         tree.missing_left[node] = rng.word().is_multiple_of(2);
+        let further = if comparisons == 1 { 0 } else { rng.word() as usize % comparisons };
+        tree.further.extend((0..further).map(|_| (node, special(rng).to_bits())));
         (tree.left[node], tree.right[node]) = (next, next + 1);
         for child in [next, next + 1] {
             tree.feature.push(-1);
@@ -75,13 +85,15 @@ fn special(rng: &mut Random) -> f32 {
 }
 
 fn ensemble(rng: &mut Random, trees: usize, [outputs, values]: [usize; 2]) -> Ensemble {
-    let [depth, tests] = [(5, 31), (7, 7), (1, 1)].map(|(d, t)| [d, t])[trees % 3];
-    let trees = (0..trees * outputs).map(|_| grown(rng, [4, values], depth, tests)).collect();
+    let sizes = [[5, 31], [7, 7], [1, 1]][trees % 3];
+    let comparisons = [1, 3][trees % 2];
+    let trees = (0..trees * outputs).map(|_| grown(rng, [4, values], sizes, comparisons)).collect();
     Ensemble {
         name: "forest".into(),
         features: 4,
         outputs,
         labels: Vec::new(),
+        link: None,
         values,
         base: (0..outputs).map(|at| at as f64 - 0.3).collect(),
         divisor: 3.0,
@@ -149,7 +161,7 @@ fn plant(tree: &mut Tree, shape: &[usize], first: usize, tests: usize) -> usize 
 fn every_tree_of_at_most_seven_tests_for_all_outcomes() {
     for tests in 1..=7usize {
         for shape in shapes(tests) {
-            let mut tree = grown(&mut Random::seeded(1), [1, 1], 0, 0);
+            let mut tree = grown(&mut Random::seeded(1), [1, 1], [0, 0], 1);
             tree.feature.clear();
             tree.threshold.clear();
             tree.missing_left.clear();
@@ -181,7 +193,7 @@ fn layouts_are_chosen_by_the_largest_tree() {
     let mut rng = Random::seeded(72);
     let paths = |count, depth, tests| {
         let mut rng = Random::seeded(5);
-        let trees = (0..count).map(|_| grown(&mut rng, [4, 1], depth, tests)).collect();
+        let trees = (0..count).map(|_| grown(&mut rng, [4, 1], [depth, tests], 1)).collect();
         let one = Ensemble { trees, ..ensemble(&mut rng, 1, [1, 1]) };
         one.lower("auto").map(|model| model.graph.nodes[0].op.get::<Trees>().unwrap().paths)
     };
@@ -203,7 +215,10 @@ fn hostile_trees_are_refused() {
         }
     };
     assert!(sound.lower("auto").is_ok());
-    let broken: [fn(&mut Ensemble); 12] = [
+    let broken: [fn(&mut Ensemble); 15] = [
+        |e| e.trees[0].further.push((usize::MAX, 0)),
+        |e| e.trees[0].further.push((0, f32::NAN.to_bits())),
+        |e| e.trees[0].further.push((e.trees[0].feature.len() - 1, 0)),
         |e| e.trees[0].left[0] = 0,
         |e| e.trees[0].left[0] = e.trees[0].right[0],
         |e| e.trees[0].left[0] = usize::MAX,
@@ -247,11 +262,18 @@ fn hostile_graphs_are_refused_before_anything_is_allocated() {
     let forest = ensemble(&mut Random::seeded(74), 1, [1, 1]);
     let sound = forest.lower("auto").unwrap().graph;
     assert!(crate::verify(&sound).is_ok());
+    let trees = |trees| Trees { trees, paths: Paths::Table(3), values: 1, comparisons: 1 };
     let huge = |trees, paths, values| {
         let mut graph = sound.clone();
-        graph.nodes[0].op = Trees { trees, paths, values }.into();
+        graph.nodes[0].op = Trees { trees, paths, values, comparisons: 1 }.into();
         graph
     };
+    let mut many = sound.clone();
+    many.nodes[0].op = Trees { comparisons: usize::MAX, ..trees(3) }.into();
+    let mut none = sound.clone();
+    none.nodes[0].op = Trees { comparisons: 0, ..trees(3) }.into();
+    let mut linked = sound.clone();
+    linked.link = Some(Link { function: crate::LinkFunction::Exp, scale: f64::NAN });
     let mut narrow = sound.clone();
     narrow.tensors[0].format.bits = KEY_BITS - 1;
     narrow.input_range = [0, 1];
@@ -269,6 +291,9 @@ fn hostile_graphs_are_refused_before_anything_is_allocated() {
         huge(1 << 19, Paths::Table(3), 1 << 6),
         narrow,
         wide,
+        many,
+        none,
+        linked,
     ] {
         assert!(crate::verify(&graph).is_err(), "{:?}", graph.nodes);
     }

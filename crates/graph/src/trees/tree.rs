@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// A decision tree by its nodes, the root first.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// The feature that each node tests; -1 at leaves.
@@ -18,4 +18,8 @@ pub struct Tree {
     pub right: Vec<usize>,
     /// The values of each node, one node after another; only those of leaves count.
     pub value: Vec<f64>,
+    /// Further thresholds of nodes, each with its node. A node with some sends a number right where
+    /// an odd number of its thresholds is not above it; the first is that in `threshold`.
+    #[serde(default)]
+    pub further: Vec<(usize, u32)>,
 }

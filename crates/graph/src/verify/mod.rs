@@ -46,6 +46,7 @@ pub fn verify(graph: &Graph) -> Result<()> {
     parts(&graph.inputs, &graph.tensors[graph.input]).map_err(|why| invalid("input", why))?;
     parts(&graph.outputs, &graph.tensors[graph.output]).map_err(|why| invalid("output", why))?;
     unscaled::check(graph)?;
+    graph.link.map_or(Ok(()), |link| link.check()).map_err(|why| invalid("link", why))?;
     labels(graph).map_err(|why| invalid("labels", why))
 }
 

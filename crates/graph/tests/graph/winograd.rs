@@ -197,6 +197,7 @@ fn block(sizes: Sizes, choice: WeightBits, seed: u64) -> Model {
         input: 0,
         output: 3,
         labels: vec![],
+        link: None,
     };
     let mut model = Model { graph, weights };
     if wide {

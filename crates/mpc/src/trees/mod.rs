@@ -2,22 +2,27 @@
 //!
 //! | | |
 //! |---|---|
-//! | In | for each tree shares of its tests' values y mod 2^bits, -2^(bits-1) <= y < 2^(bits-1), then the server's values of its leaves as shares of which the client's are zero; random OTs |
-//! | Out | for each tree shares mod 2^out_bits of the values of the leaf that it reaches; a test goes right where y >= 0 |
+//! | In | for each tree shares of its comparisons' values y mod 2^bits, -2^(bits-1) <= y < 2^(bits-1), then the server's values of its leaves as shares of which the client's are zero; random OTs |
+//! | Out | for each tree shares mod 2^out_bits of the values of the leaf that it reaches; a test goes right where y >= 0 in an odd number of its comparisons |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | a comparison of bits - 1 for each test, then what the layout of paths takes |
+//! | Cost | for each test its comparisons of bits - 1, then what the layout of paths takes |
 //! | Paper | Kiss et al., SoK: private decision trees (PoPETs 2019), comparison by OT; Rathee et al., CrypTFlow2 (CCS 2020) |
 //!
-//! All tests of all trees are compared in one batch. What follows is a layout of paths, a value
+//! All comparisons of all trees are made in one batch. What follows is a layout of paths, a value
 //! behind [`Paths`]: a new one is a file here and a line in [`layout`].
 
 mod complete;
 mod paths;
+mod stage;
+mod staged;
 mod table;
+mod turned;
 
 use graph::ops;
+use ring::Bits;
 use wire::{Channel, Cost, Error, Result, Role};
+use zeroize::Zeroizing;
 
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -25,6 +30,7 @@ use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 use paths::Paths;
+pub use staged::{Staged, Way};
 
 /// Sizes of trees that have one shape.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +39,8 @@ pub struct Shape {
     pub paths: ops::Paths,
     /// Number of values of a leaf.
     pub values: usize,
+    /// Number of comparisons of a test, which goes right where an odd number of them does.
+    pub comparisons: usize,
     /// Width of the tests' values.
     pub bits: u32,
     /// Width of the results.
@@ -40,9 +48,15 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns how many values go in for each tree: those of its tests, then those of its leaves.
+    /// Returns how many values go in for each tree: those of its comparisons, test by test, then
+    /// those of its leaves.
     pub fn inputs(&self) -> usize {
-        self.paths.tests() + self.paths.leaves() * self.values
+        self.tests() + self.paths.leaves() * self.values
+    }
+
+    /// Returns the number of comparisons of all tests of a tree.
+    pub fn tests(&self) -> usize {
+        self.paths.tests() * self.comparisons
     }
 
     fn check(&self) -> Result<()> {
@@ -51,7 +65,7 @@ impl Shape {
             ops::Paths::Complete(depth) => (1..=ops::trees::MAX_DEPTH).contains(&depth),
             ops::Paths::Table(tests) => (1..=ops::trees::MAX_TABLE).contains(&tests),
         };
-        match widths && known && self.values > 0 {
+        match widths && known && self.values > 0 && self.comparisons > 0 {
             true => Ok(()),
             false => Err(Error::misuse("trees of these sizes and widths")),
         }
@@ -83,8 +97,25 @@ impl Trees {
     }
 
     fn compared(&self) -> usize {
-        self.count * self.shape.paths.tests()
+        self.count * self.shape.tests()
     }
+}
+
+/// Xor shares of whether tests of so many comparisons go right, a plane of all `count` trees for each
+/// test, of values that lie comparison by comparison.
+fn outcomes(
+    channel: &mut Channel,
+    comparison: &Comparison,
+    y: &Share,
+    [count, comparisons]: [usize; 2],
+    ots: &mut Correlations,
+) -> Result<Vec<Bits>> {
+    let found = compare::of_share(channel, comparison, y, ots)?;
+    let mut all = sign_of(channel.role(), y.words(), y.bits());
+    all.xor(&found.greater);
+    let all = Zeroizing::new(all.to_words());
+    let planes = all.chunks(count.max(1)).map(|plane| plane.iter().copied().collect());
+    Ok(odd(planes, comparisons))
 }
 
 /// The protocol of a layout, which begins with `first`; gates take OTs from `sender` alone, or
@@ -97,6 +128,18 @@ fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<
         }
         ops::Paths::Table(tests) => Box::new(table::Table::new(sizes, tests, shape.out_bits)),
     }
+}
+
+/// The xor of every so many planes: shares of whether an odd number of comparisons holds.
+fn odd(planes: impl Iterator<Item = Bits>, comparisons: usize) -> Vec<Bits> {
+    let mut tests: Vec<Bits> = Vec::new();
+    for (at, plane) in planes.enumerate() {
+        match tests.last_mut() {
+            Some(test) if !at.is_multiple_of(comparisons) => test.xor(&plane),
+            _ => tests.push(plane),
+        }
+    }
+    tests
 }
 
 impl Protocol for Trees {
@@ -120,20 +163,17 @@ impl Protocol for Trees {
     fn run(&self, channel: &mut Channel, inputs: &[Share], mut ots: Correlations) -> Result<Share> {
         let (rows, each) = (input(inputs, 0)?, self.shape.inputs());
         rows.check(self.count * each, self.shape.bits, "trees")?;
-        let (role, tests) = (channel.role(), self.shape.paths.tests());
+        let tests = self.shape.tests();
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
-        // Test by test, so that the outcomes of one test of all trees lie together.
+        // One comparison after another, so that its outcomes of all trees lie together.
         let places =
             (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
         let y = rows.gather(places);
-        let found = compare::of_share(channel, &self.comparison, &y, &mut ots)?;
-        let mut all = sign_of(role, y.words(), self.shape.bits);
-        all.xor(&found.greater);
-        let all = zeroize::Zeroizing::new(all.to_words());
-        let right = all.chunks(self.count.max(1)).map(|test| test.iter().copied().collect());
+        let sizes = [self.count, self.shape.comparisons];
+        let right = outcomes(channel, &self.comparison, &y, sizes, &mut ots)?;
         let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
-        let words = self.paths.run(channel, right.collect(), &leaves, ots)?;
+        let words = self.paths.run(channel, right, &leaves, ots)?;
         Ok(Share::new(words, self.shape.out_bits))
     }
 }

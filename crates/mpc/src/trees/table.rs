@@ -12,12 +12,13 @@
 //! The server moves each entry to the place that the client's share of the outcomes names, by
 //! conditional swaps, one for each bit of its own share, so that no address depends on a share.
 
-use ot::{Entry, Job};
+use ot::{Column, Entry, Job};
 use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
 use super::paths::Paths;
+use super::turned::turned;
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::correlations::{Correlations, Demand};
 
@@ -48,23 +49,9 @@ impl Table {
             let value = move |tree: &&[u64]| tree.get(place).copied().unwrap_or(0);
             leaves.iter().map(value).collect()
         };
+        let column = |words| Column { planes: Vec::new(), words: vec![words] };
         let places = (0..1usize << self.tests).map(|leaf| entry(leaf * self.values + at));
-        let mut columns: Vec<Vec<u64>> = places.collect();
-        for (level, share) in shares.iter().enumerate() {
-            let masks = Zeroizing::new(share.masks().collect::<Vec<u64>>());
-            let step = 1usize << level;
-            for pair in columns.chunks_mut(2 * step) {
-                let (low, high) = pair.split_at_mut(step);
-                for (low, high) in low.iter_mut().zip(high) {
-                    for ((low, high), mask) in low.iter_mut().zip(high).zip(masks.iter()) {
-                        let change = (*low ^ *high) & mask;
-                        *low ^= change;
-                        *high ^= change;
-                    }
-                }
-            }
-        }
-        ot::Table::words(columns)
+        turned(places.map(column).collect(), shares)
     }
 }
 

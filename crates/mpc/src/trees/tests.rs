@@ -7,8 +7,8 @@ use ring::word::mask;
 
 /// Checks that trees reach `want` from rows whose tests are shared and whose leaves are the
 /// server's, for the cost that the plan says.
-fn check(rng: &mut Random, plan: &Trees, rows: &[i64], want: &[i64]) {
-    let (each, tests, bits) = (plan.shape.inputs(), plan.shape.paths.tests(), plan.shape.bits);
+fn check(rng: &mut Random, plan: &dyn Protocol, shape: Shape, rows: &[i64], want: &[i64]) {
+    let (each, tests, bits) = (shape.inputs(), shape.tests(), shape.bits);
     let is_test = |at: usize| at % each < tests;
     let (client, server) = split(rng, rows, bits);
     let own = |words: &[u64], leaf: &dyn Fn(usize) -> u64| {
@@ -35,12 +35,14 @@ fn rows(rng: &mut Random, count: usize, shape: Shape) -> (Vec<i64>, Vec<i64>) {
             3 => -half,
             _ => (rng.word() & mask(shape.bits)) as i64 - half,
         };
-        let tests: Vec<i64> = (0..shape.paths.tests()).map(|_| test(rng)).collect();
+        let tests: Vec<i64> = (0..shape.tests()).map(|_| test(rng)).collect();
         let leaf = (shape.out_bits - 1).min(40);
         let value = |word: &u64| *word as i64 - (1 << (leaf - 1));
         let leaves = rng.uniform(shape.paths.leaves() * shape.values, leaf);
         let leaves: Vec<i64> = leaves.iter().map(value).collect();
-        let reached = shape.paths.leaf(|test| tests[test] >= 0);
+        let compared = |test: usize| &tests[test * shape.comparisons..][..shape.comparisons];
+        let right = |test: usize| compared(test).iter().filter(|y| **y >= 0).count() % 2 == 1;
+        let reached = shape.paths.leaf(right);
         want.extend_from_slice(&leaves[reached * shape.values..][..shape.values]);
         rows.extend(tests.into_iter().chain(leaves));
     }
@@ -48,7 +50,8 @@ fn rows(rng: &mut Random, count: usize, shape: Shape) -> (Vec<i64>, Vec<i64>) {
 }
 
 fn shapes() -> Vec<Shape> {
-    let shape = |paths, values, bits, out_bits| Shape { paths, values, bits, out_bits };
+    let shape =
+        |paths, values, bits, out_bits| Shape { paths, values, comparisons: 1, bits, out_bits };
     vec![
         shape(ops::Paths::Complete(1), 1, 12, 12),
         shape(ops::Paths::Complete(2), 3, 38, 32),
@@ -57,6 +60,8 @@ fn shapes() -> Vec<Shape> {
         shape(ops::Paths::Table(1), 1, 38, 32),
         shape(ops::Paths::Table(3), 2, 38, 17),
         shape(ops::Paths::Table(7), 1, 64, 64),
+        Shape { comparisons: 2, ..shape(ops::Paths::Complete(3), 1, 38, 32) },
+        Shape { comparisons: 5, ..shape(ops::Paths::Table(4), 3, 38, 32) },
     ]
 }
 
@@ -67,8 +72,41 @@ fn trees_reach_the_leaves_of_their_walk() {
         for count in [1, 5, 70] {
             let plan = Trees::new(count, shape, Radix::Four).unwrap();
             let (values, want) = rows(&mut rng, count, shape);
-            check(&mut rng, &plan, &values, &want);
+            check(&mut rng, &plan, shape, &values, &want);
         }
+    }
+}
+
+#[test]
+fn stages_reach_the_leaves_of_a_walk() {
+    let mut rng = Random::seeded(84);
+    for depth in 2..=8 {
+        let paths = ops::Paths::Complete(depth);
+        let shape = Shape { paths, values: 1, comparisons: 1, bits: 38, out_bits: 32 };
+        for (count, values) in [(1, 1), (70, 2)] {
+            let shape = Shape { values, comparisons: values, ..shape };
+            for parts in 2..=depth {
+                let heights: Vec<u32> = staged::heights(depth, parts).collect();
+                for sender in [None, Some(Role::Server)] {
+                    let plan = Staged::of(count, shape, Radix::Four, &heights, sender);
+                    let (values, want) = rows(&mut rng, count, shape);
+                    check(&mut rng, &plan, shape, &values, &want);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn stages_are_for_many_complete_trees() {
+    let shape = |paths| Shape { paths, values: 1, comparisons: 1, bits: 38, out_bits: 32 };
+    let way = |count, paths| Way::fastest(count, shape(paths)).unwrap();
+    assert!(matches!(way(1, ops::Paths::Complete(6)), Way::AtOnce(_)));
+    assert!(matches!(way(20_000, ops::Paths::Complete(6)), Way::Stages(_)));
+    assert!(matches!(way(20_000, ops::Paths::Complete(1)), Way::AtOnce(_)));
+    assert!(matches!(way(20_000, ops::Paths::Table(7)), Way::AtOnce(_)));
+    for paths in [ops::Paths::Complete(1), ops::Paths::Table(7), ops::Paths::Complete(9)] {
+        assert!(Staged::new(1, shape(paths), Radix::Four).is_err());
     }
 }
 
@@ -76,7 +114,7 @@ fn trees_reach_the_leaves_of_their_walk() {
 fn every_outcome_of_small_trees() {
     let mut rng = Random::seeded(82);
     for paths in [ops::Paths::Complete(3), ops::Paths::Table(7)] {
-        let shape = Shape { paths, values: 1, bits: 9, out_bits: 9 };
+        let shape = Shape { paths, values: 1, comparisons: 1, bits: 9, out_bits: 9 };
         let (mut values, mut want) = (Vec::new(), Vec::new());
         for outcomes in 0..128i64 {
             values.extend((0..7).map(|test| if (outcomes >> test) & 1 == 1 { 200 } else { -1 }));
@@ -84,7 +122,10 @@ fn every_outcome_of_small_trees() {
             want.push(paths.leaf(|test| (outcomes >> test) & 1 == 1) as i64);
         }
         let plan = Trees::new(128, shape, Radix::Sixteen).unwrap();
-        check(&mut rng, &plan, &values, &want);
+        check(&mut rng, &plan, shape, &values, &want);
+        if let Ok(plan) = Staged::new(128, shape, Radix::Four) {
+            check(&mut rng, &plan, shape, &values, &want);
+        }
     }
 }
 
@@ -98,10 +139,11 @@ fn other_sizes_are_refused() {
         (ops::Paths::Table(3), 1, 1),
         (ops::Paths::Table(3), 65, 1),
     ] {
-        let shape = Shape { paths, values: 1, bits, out_bits };
+        let shape = Shape { paths, values: 1, comparisons: 1, bits, out_bits };
         assert!(Trees::new(1, shape, Radix::Four).is_err());
     }
-    let shape = Shape { paths: ops::Paths::Table(2), values: 1, bits: 9, out_bits: 9 };
+    let paths = ops::Paths::Table(2);
+    let shape = Shape { paths, values: 1, comparisons: 1, bits: 9, out_bits: 9 };
     let plan = Trees::new(2, shape, Radix::Four).unwrap();
     let (x, _) = split(&mut Random::seeded(83), &[0; 3], 9);
     let inputs = [x];

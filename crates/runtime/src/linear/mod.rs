@@ -1,6 +1,7 @@
 //! Layers that the server's weights or two shared tensors are multiplied in, as values: one
 //! file per protocol, each an implementation of [`LinearProtocol`](crate::step::LinearProtocol).
 
+pub mod bands;
 pub mod coefficient;
 pub mod lola;
 pub mod ot_matmul;

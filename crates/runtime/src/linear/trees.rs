@@ -2,7 +2,7 @@
 //! lead to leaves whose values are added up.
 //!
 //! The selection is a product with a hidden matrix that has one number, 1 or 2, in the row of each
-//! test; thresholds are its constants. Its exact results have low bits of noise beneath y, which
+//! comparison; thresholds are its constants. Its exact results have low bits of noise beneath y, which
 //! never reach the sign of y, so that nothing is truncated before signs are compared.
 
 use graph::ops::Trees;
@@ -84,9 +84,10 @@ impl TreesLayer {
     pub fn new(trees: &Trees, layer: Layer, sizes: Sizes, radix: Option<Radix>) -> Result<Self> {
         let Sizes { batch, features, outputs, out_bits } = sizes;
         let bits = layer.result_bits();
-        let shape = Shape { paths: trees.paths, values: trees.values, bits, out_bits };
+        let Trees { paths, values, comparisons, .. } = *trees;
+        let shape = Shape { paths, values, comparisons, bits, out_bits };
         let count = batch.saturating_mul(trees.trees);
-        let tests = count.saturating_mul(shape.paths.tests());
+        let tests = count.saturating_mul(shape.tests());
         let radix = radix.unwrap_or_else(|| Radix::fastest(tests, bits - 1));
         let plan = |count| trees::Trees::new(count, shape, radix);
         let paths = Sliced::rows(count, shape.inputs(), plan)?;
@@ -100,10 +101,10 @@ impl TreesLayer {
         self.selection.preprocessed = preprocessed;
     }
 
-    /// For each tree of each input the values of its tests, then those of its leaves, which the
+    /// For each tree of each input the values of its comparisons, then those of its leaves, which the
     /// server knows.
     fn rows(&self, y: &Share, leaves: Option<&[i64]>) -> Share {
-        let (tests, each) = (self.shape.paths.tests(), self.trees.leaves_of_tree());
+        let (tests, each) = (self.shape.tests(), self.trees.leaves_of_tree());
         let count = y.len() / tests.max(1);
         let none = Zeroizing::new(vec![0i64; if leaves.is_none() { each } else { 0 }]);
         let of_tree = |tree: usize| match leaves {
@@ -189,7 +190,7 @@ impl LinearProtocol for TreesLayer {
     }
 
     fn memory(&self) -> u64 {
-        let rows = self.selection.layer.outputs() / self.shape.paths.tests().max(1);
+        let rows = self.selection.layer.outputs() / self.shape.tests().max(1);
         self.selection.memory() + 8 * (rows * self.shape.inputs()) as u64
     }
 

@@ -77,7 +77,7 @@ impl Plan {
     /// Returns the number of values that the client learns per input.
     pub fn result_len(&self) -> usize {
         match self.settings.reveal {
-            Reveal::Label => 1,
+            Reveal::Label | Reveal::Bucket => 1,
             Reveal::Probability => 2,
             Reveal::Output => self.graph.tensors.get(self.graph.output).map_or(0, |t| t.len()),
         }

@@ -17,6 +17,8 @@ pub enum Reveal {
     Label,
     /// That, and its probability by softmax.
     Probability,
+    /// The band of a score between edges, of a graph that ends with them.
+    Bucket,
 }
 
 /// The server's choices that the client must agree to.

@@ -360,6 +360,14 @@ impl Planner<'_> {
                 let action = Action::Reveal(Opening { count: source.count, bits, signed: true });
                 (self.plain(output)?, action)
             }
+            Reveal::Bucket => {
+                return Err(Error::misuse(
+                    "buckets are found by OT, and not in suites of circuits",
+                ));
+            }
+            Reveal::Label if source.count == 1 => {
+                return Err(Error::misuse("the label of a single result is found by OT only"));
+            }
             Reveal::Label => {
                 let (sliced, bits) = top(1, source.count, source.ring, source.width)?;
                 let label = self.push("argmax".into(), None, reads, Action::from(sliced));

@@ -18,6 +18,7 @@ use wire::{Error, Result};
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
+use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::shared_matmul::SharedProduct;
 use crate::linear::trees::{Sizes, TreesLayer, selection};
@@ -31,6 +32,7 @@ use crate::step::{Action, windows};
 /// The protocols of each operator, by the operator's name. A new operator's stand in a function
 /// here, or in another crate that registers them.
 pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
+    ("bands", bands),
     ("concat", concat),
     ("embedding", layer),
     ("extend", extend),
@@ -242,6 +244,13 @@ fn extend(cx: &NodeContext<'_>) -> Result<Action> {
 fn concat(cx: &NodeContext<'_>) -> Result<Action> {
     let length = |i: usize| cx.graph.input_of(cx.node, i).len();
     Ok(Action::local(Concat { lengths: (0..cx.node.inputs.len()).map(length).collect() }))
+}
+
+/// Signs of differences to secret edges, added up.
+fn bands(cx: &NodeContext<'_>) -> Result<Action> {
+    let widths = [cx.bits(), cx.out_bits()];
+    let layer = BandsLayer::new(cx.operator()?, cx.count(), widths, cx.digits())?;
+    Ok(Action::linear(layer))
 }
 
 /// Keys selected by a product, then comparisons and paths.

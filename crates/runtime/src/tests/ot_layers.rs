@@ -137,6 +137,7 @@ fn everything(rng: &mut Random, rounding: Rounding) -> Model {
         input: 0,
         output,
         labels: vec![],
+        link: None,
     };
     let model = Model { graph, weights };
     graph::verify_model(&model).unwrap();

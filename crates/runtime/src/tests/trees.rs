@@ -16,6 +16,7 @@ fn tree(thresholds: &[f32], balanced: bool) -> Tree {
         left: Vec::new(),
         right: Vec::new(),
         value: Vec::new(),
+        further: Vec::new(),
     };
     grow(&mut tree, thresholds, balanced, 0);
     tree
@@ -46,6 +47,7 @@ fn ensemble(outputs: usize, trees: Vec<Tree>) -> Model {
         features: 3,
         outputs,
         labels: Vec::new(),
+        link: None,
         values: 1,
         base: (0..outputs).map(|at| at as f64 / 4.0).collect(),
         divisor: 1.0,
@@ -64,7 +66,10 @@ fn rows() -> Vec<f32> {
 #[test]
 fn private_leaves_are_the_interpreters_at_the_planned_cost() {
     let deep = || tree(&[-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0], true);
+    let mut set = tree(&[-1.0, 0.5, 2.0], true);
+    set.further = vec![(0, 1.0f32.to_bits()), (0, 3.0f32.to_bits()), (1, f32::INFINITY.to_bits())];
     let models = [
+        ensemble(1, vec![set, tree(&[1.0], false)]),
         ensemble(1, vec![tree(&[1.0], false)]),
         ensemble(1, vec![deep(), tree(&[0.5, 1.0], false), tree(&[], false)]),
         ensemble(3, vec![tree(&[0.0, 1.0, 2.0], false), tree(&[1.0], true), tree(&[2.0], true)]),

@@ -43,7 +43,10 @@ fn mistakes_name_the_file_and_the_line() {
         (&format!("b:+{}", &other[1..]), "line 2: the hash is no SHA-256"),
         (&format!("a:{other}"), "line 2: `a` is in line 1 already"),
         (&format!("b:{good}"), "line 2: the token is that of line 1"),
-        (&format!("b:{other}:reveal=all"), "reveal is output, label or probability, not `all`"),
+        (
+            &format!("b:{other}:reveal=all"),
+            "reveal is output, label, probability or bucket, not `all`",
+        ),
         (&format!("b:{other}:reveal"), "reveal is output"),
         (&format!("b:{other}:limit=3"), "line 2: `limit` is no setting"),
         (&format!("b:{other}:reveal=label reveal=label"), "`reveal` is given twice"),

@@ -24,13 +24,18 @@ LOWEST = -HIGHEST
 """Places of the largest finite numbers of both signs in the order of float32 numbers, 0 being that of zero."""
 
 
-def moved(ensemble: Ensemble, columns: Sequence[Derived], features: Sequence[Feature], kind: type) -> Ensemble:
+def moved(
+    ensemble: Ensemble, columns: Sequence[Derived], features: Sequence[Feature], kind: type, narrow: bool = True
+) -> Ensemble:
     """The same ensemble for inputs `features` in place of `columns`, which transformers compute in numbers of `kind`.
+
+    `narrow` says that its trees compare float32 numbers.
 
     Raises `UnsupportedError` for tests of a column that is no increasing function of one number.
     """
     if ensemble.features != len(columns):
         refuse(f"trees of {ensemble.features} columns behind {len(columns)}", "fit the pipeline as a whole")
+    check_exact(ensemble, columns, narrow)
     places = {feature: at for at, feature in enumerate(features)}
     tested = [tree.feature[tree.feature != LEAF] for tree in ensemble.trees]
     limits = [tree.threshold[tree.feature != LEAF] for tree in ensemble.trees]
@@ -56,6 +61,19 @@ def moved(ensemble: Ensemble, columns: Sequence[Derived], features: Sequence[Fea
         left[tests] = np.where(filled[mine], missing[mine], left[tests])
         trees.append(replace(tree, feature=feature, threshold=threshold, missing_left=left))
     return replace(ensemble, features=len(features), trees=tuple(trees), columns=())
+
+
+def check_exact(ensemble: Ensemble, columns: Sequence[Derived], narrow: bool) -> None:
+    """Raise `UnsupportedError` for trees behind transformers that compare no float32 numbers, or categories.
+
+    LightGBM and histogram-based boosting compare numbers of 64 bits, which a scaler makes even of float32 numbers.
+    """
+    changed = {at for at, column in enumerate(columns) if column.chain}
+    for tree in ensemble.trees:
+        own = set(tree.feature[tree.feature != LEAF].tolist()) & changed
+        if own and (tree.further or not narrow):
+            advice = "leave them out: its trees need no scaler and know missing values"
+            refuse(f"{ensemble.name} behind a scaler or an imputer", advice)
 
 
 def read(column: Derived) -> Feature:

@@ -26,6 +26,8 @@ SPREAD = 3.0
 """Deviations from the middle in which typical values lie."""
 SYNTHETIC = 256
 """Typical rows that calibrate a model without examples."""
+NARROW = ("BaseDecisionTree", "BaseForest", "ForestClassifier", "BaseGradientBoosting", "XGBModel", "CatBoost")
+"""Ensembles that compare float32 numbers, whatever they are given."""
 MARKED = ("lookup", "missing")
 """Features of few values, of which rare ones may be missing among examples."""
 
@@ -222,12 +224,10 @@ def of_trees(final: Any, table: Table, columns: Sequence[Derived], kind: type) -
     for at in tested:
         if columns[at].feature is None:
             refuse("trees behind PCA or another step that mixes columns", "train the trees on the columns themselves")
-    made = moved(ensemble, columns, features, kind)
-    result = result_of(ensemble)
+    narrow = any(name in NARROW for _, name in kinds(final))
+    made = moved(ensemble, columns, features, kind, narrow)
     classes = tuple(map(str, np.asarray(getattr(final, "classes_", ())).tolist()))
-    if result.kind != "value" and len(classes) == max(len(ensemble.base), 2):
-        result = replace(result, names=classes)
-    return Trees(with_columns(table, features, result), made)
+    return Trees(with_columns(table, features, result_of(ensemble, classes)), made)
 
 
 def encoded(schema: Schema, names: Sequence[str], rows: Any) -> Floats:

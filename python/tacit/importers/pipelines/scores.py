@@ -12,15 +12,14 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from tacit.data.links import Link
 from tacit.data.schema import Result
+from tacit.importers.classical import LEAST_EXPONENT
 from tacit.importers.pipelines.columns import refuse
 from tacit.importers.trees.estimators import kinds
 
 Values = NDArray[np.float64]
-DOMAIN = "ai.onnx.ml"
 OPSET = 17
-LEAST_EXPONENT = -8.0
-"""Kernels below exp of this count as that; a table has so few entries that those above need them."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,10 @@ def classes(estimator: Any) -> tuple[str, ...]:
     return tuple(map(str, np.asarray(estimator.classes_).tolist()))
 
 
-def classified(names: tuple[str, ...], link: tuple[str, str]) -> Result:
+def classified(names: tuple[str, ...], link: tuple[str, str] = ("", "")) -> Result:
     """Of two classes one score, of more a score each; `link` is that of two and that of more."""
-    return Result("margin", names, link=link[0]) if len(names) == 2 else Result("scores", names, link=link[1])
+    chosen = link[len(names) > 2]
+    return Result("margin" if len(names) == 2 else "scores", names, link=Link(chosen) if chosen else None)
 
 
 def linear_classifier(estimator: Any) -> Scores:
@@ -86,14 +86,14 @@ def linear_classifier(estimator: Any) -> Scores:
     names = classes(estimator)
     layer = Dense(np.atleast_2d(np.asarray(estimator.coef_, np.float64)), vector(estimator.intercept_))
     likely = any(name in ("LogisticRegression", "LinearDiscriminantAnalysis") for _, name in kinds(estimator))
-    return Scores((broad(layer),), classified(names, ("logistic", "softmax") if likely else ("", "")))
+    return Scores((broad(layer),), classified(names, ("sigmoid", "softmax") if likely else ("", "")))
 
 
 def linear_regressor(estimator: Any) -> Scores:
     """Estimates, before a link where there is one."""
     layer = Dense(np.atleast_2d(np.asarray(estimator.coef_, np.float64)), vector(estimator.intercept_))
     logarithm = any(name in ("PoissonRegressor", "GammaRegressor") for _, name in kinds(estimator))
-    return Scores((broad(layer),), Result("value", link="exp" if logarithm else ""))
+    return Scores((broad(layer),), Result("value", link=Link("exp") if logarithm else None))
 
 
 def vector(given: Any) -> Values:
@@ -113,7 +113,7 @@ def k_means(estimator: Any) -> Scores:
     return Scores((Dense(2 * centres, -(centres**2).sum(axis=1)),), Result("scores", names))
 
 
-def differences(layer: Dense, names: tuple[str, ...], link: tuple[str, str]) -> Scores:
+def differences(layer: Dense, names: tuple[str, ...], link: tuple[str, str] = ("", "")) -> Scores:
     """Scores of all classes; of two the second less the first."""
     if len(names) == 2:
         layer = Dense(layer.weight[1:] - layer.weight[:1], layer.bias[1:] - layer.bias[:1])
@@ -123,7 +123,7 @@ def differences(layer: Dense, names: tuple[str, ...], link: tuple[str, str]) -> 
 def multinomial(estimator: Any) -> Scores:
     """Multinomial naive Bayes: joint log likelihoods, which are sums."""
     weights, priors = np.asarray(estimator.feature_log_prob_), np.asarray(estimator.class_log_prior_)
-    return differences(Dense(weights, priors), classes(estimator), ("logistic", "softmax"))
+    return differences(Dense(weights, priors), classes(estimator), ("sigmoid", "softmax"))
 
 
 def bernoulli(estimator: Any) -> Scores:
@@ -133,7 +133,7 @@ def bernoulli(estimator: Any) -> Scores:
     present = np.asarray(estimator.feature_log_prob_, np.float64)
     absent = np.log1p(-np.exp(present))
     bias = np.asarray(estimator.class_log_prior_) + absent.sum(axis=1)
-    return differences(Dense(present - absent, bias), classes(estimator), ("logistic", "softmax"))
+    return differences(Dense(present - absent, bias), classes(estimator), ("sigmoid", "softmax"))
 
 
 def gaussian(estimator: Any) -> Scores:
@@ -148,7 +148,7 @@ def gaussian(estimator: Any) -> Scores:
     if len(names) == 2:
         square, weight, bias = (each[1:] - each[:1] for each in (square, weight, bias))
     even = Dense(np.diag(1 / size), -middle / size)
-    return Scores((even, Quadratic(square, weight, bias)), classified(names, ("logistic", "softmax")))
+    return Scores((even, Quadratic(square, weight, bias)), classified(names, ("sigmoid", "softmax")))
 
 
 def support_vectors(estimator: Any) -> Scores:
@@ -160,7 +160,7 @@ def support_vectors(estimator: Any) -> Scores:
     weights = np.asarray(estimator.dual_coef_, np.float64)
     if hasattr(estimator, "classes_") and len(estimator.classes_) > 2:
         refuse("a support vector machine of more than two classes", "use LinearSVC, or one machine for each class")
-    result = classified(classes(estimator), ("", "")) if hasattr(estimator, "classes_") else Result("value")
+    result = classified(classes(estimator)) if hasattr(estimator, "classes_") else Result("value")
     if type(estimator).__name__ == "OneClassSVM":
         result = Result("margin", ("-1", "1"))
     last = Dense(weights, bias)
@@ -192,7 +192,7 @@ def perceptrons(estimator: Any) -> Scores:
         return Scores(tuple(layers), Result("value"))
     if estimator.out_activation_ == "logistic" and len(estimator.classes_) != 2:
         refuse("an MLPClassifier of several labels at once", "train a network for each label")
-    return Scores(tuple(layers), classified(classes(estimator), ("logistic", "softmax")))
+    return Scores(tuple(layers), classified(classes(estimator), ("sigmoid", "softmax")))
 
 
 def neighbours(estimator: Any) -> Scores:

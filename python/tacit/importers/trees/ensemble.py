@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.links import Link
+from tacit.errors import UnsupportedError
+
 LEAF = -1
 """Stands for the feature of a leaf."""
+MOST_TREES = 1 << 20
+"""Most trees of an ensemble, as the core has them."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,8 @@ class Tree:
 
     `feature`, `threshold`, `missing_left`, `left` and `right` are (nodes,), `value` is (nodes, values) in units of the
     result; the feature of leaves is `LEAF`, and only their values count. A number goes left where it is below the
-    threshold, a float32, or equal to it in an ensemble whose ties go left.
+    threshold, a float32, or equal to it in an ensemble whose ties go left. Nodes with `further` thresholds (pairs of
+    node and threshold) send a number right where an odd number of all their thresholds is not above it.
     """
 
     feature: NDArray[np.int64]
@@ -27,17 +33,25 @@ class Tree:
     left: NDArray[np.int64]
     right: NDArray[np.int64]
     value: NDArray[np.float64]
+    further: tuple[tuple[int, np.float32], ...] = ()
 
     def content(self) -> dict[str, Any]:
         """The tree as the core reads it; thresholds are their bits, since JSON has no infinity."""
         return {
             "feature": self.feature.tolist(),
-            "threshold": np.ascontiguousarray(self.threshold, np.float32).view(np.uint32).tolist(),
+            "threshold": bits(self.threshold),
             "missing_left": self.missing_left.tolist(),
             "left": np.maximum(self.left, 0).tolist(),
             "right": np.maximum(self.right, 0).tolist(),
             "value": self.value.ravel().tolist(),
+            "further": [[node, *bits(np.asarray([threshold], np.float32))] for node, threshold in self.further],
         }
+
+
+def bits(values: NDArray[np.float32]) -> list[int]:
+    """The bits of numbers."""
+    found: list[int] = np.ascontiguousarray(values, np.float32).view(np.uint32).tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,8 @@ class Ensemble:
 
     Result k is `base[k]` and the leaf values of all trees that count for it, divided by `divisor`. Leaves have a value
     of each result, or a single one; that of tree t counts for result t mod outputs then. `labels` name the results.
-    `columns` are the names of the features, where they are known, and `notes` say what people should know.
+    `columns` are the names of the features, where they are known, and `notes` say what people should know. `link` makes
+    estimates of results, where they are something else.
     """
 
     name: str
@@ -58,11 +73,7 @@ class Ensemble:
     labels: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def margin(self) -> bool:
-        """Whether the single result is the score of the second of two classes before a logistic function."""
-        return len(self.base) == 1 and any("1 / (1 + exp" in note or "decision_function" in note for note in self.notes)
+    link: Link | None = None
 
     def to_json(self) -> str:
         """The ensemble as the core reads it."""
@@ -71,6 +82,7 @@ class Ensemble:
             "features": self.features,
             "outputs": len(self.base),
             "labels": list(self.labels),
+            "link": None if self.link is None else self.link.content(),
             "values": self.trees[0].value.shape[1] if self.trees else 1,
             "base": list(self.base),
             "divisor": self.divisor,
@@ -93,6 +105,8 @@ def interleaved(groups: Sequence[Sequence[Tree]]) -> tuple[Tree, ...]:
     Results with fewer trees than others get trees of a zero.
     """
     longest = max(len(group) for group in groups)
+    if longest * len(groups) > MOST_TREES:
+        raise UnsupportedError(f"{len(groups)} results of {longest} trees; at most {MOST_TREES} trees are run")
     return tuple(group[at] if at < len(group) else leaf([0.0]) for at in range(longest) for group in groups)
 
 

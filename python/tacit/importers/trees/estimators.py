@@ -1,16 +1,27 @@
-"""Fitted estimators of scikit-learn and XGBoost as ensembles. Nothing here imports either package."""
+"""Fitted estimators of scikit-learn, XGBoost, LightGBM and CatBoost as ensembles, without an import of these."""
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.links import WORDS, Link
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.trees.catboost import of_catboost
+from tacit.importers.trees.combined import bagged, boosted_by_votes, voted
 from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, below_or_equal, interleaved
+from tacit.importers.trees.histogram import histogram_boosted
+from tacit.importers.trees.isolation import isolated
+from tacit.importers.trees.lightgbm import of_lightgbm
 from tacit.importers.trees.xgboost import of_xgboost
 
+LINKS = {"exponential": Link("sigmoid", 2.0)}
+"""Links of losses of gradient boosting beside the logistic one."""
 CONSTANTS = {("sklearn", "DummyClassifier"), ("sklearn", "DummyRegressor")}
 """Estimators that say the same of all inputs."""
 
@@ -86,6 +97,8 @@ def boosted(estimator: Any) -> Ensemble:
     grown = [[each.tree_ for each in stages[:, result]] for result in range(stages.shape[1])]
     groups = [[tree(each, rate * np.asarray(each.value, np.float64)[:, 0, :]) for each in group] for group in grown]
     classes = tuple(map(str, getattr(estimator, "classes_", ())))
+    link = LINKS.get(str(estimator.loss), Link("softmax" if len(groups) > 1 else "sigmoid")) if classes else None
+    scores = "" if link is None else f": {WORDS[link.function]}"
     return Ensemble(
         name=type(estimator).__name__,
         features=int(estimator.n_features_in_),
@@ -94,7 +107,8 @@ def boosted(estimator: Any) -> Ensemble:
         ties_left=True,
         labels=classes if len(classes) == len(groups) else (),
         columns=columns(estimator),
-        notes=("results are scores, as of decision_function",) if classes else (),
+        notes=(f"results are scores, as of decision_function{scores}",) if classes else (),
+        link=link,
     )
 
 
@@ -123,6 +137,40 @@ def of_booster(estimator: Any) -> Ensemble:
     return of_xgboost(content, type(estimator).__name__, best)
 
 
+def of_member(estimator: Any) -> Ensemble:
+    """The ensemble of an estimator that is part of another one, which must be made of trees as well."""
+    if not is_ensemble(estimator):
+        raise UnsupportedError(f"{type(estimator).__name__} as a part; use estimators that are made of decision trees")
+    return of_estimator(estimator)
+
+
+def refused(what: str, instead: str) -> "Reader":
+    """The reader of an estimator that is made of trees and does not run."""
+
+    def refuse(estimator: Any) -> Ensemble:
+        raise UnsupportedError(f"{type(estimator).__name__} gives {what}, which is not run; {instead}")
+
+    return refuse
+
+
+def of_lightgbm_model(estimator: Any) -> Ensemble:
+    """A booster of LightGBM, or a model with one, up to its best iteration as its predictions are."""
+    booster = getattr(estimator, "booster_", estimator)
+    made = of_lightgbm(str(booster.model_to_string()), type(estimator).__name__)
+    classes = tuple(map(str, getattr(estimator, "classes_", ())))
+    return replace(made, labels=classes) if len(classes) == len(made.base) else made
+
+
+def of_catboost_model(estimator: Any) -> Ensemble:
+    """A model of CatBoost, by the JSON that it writes."""
+    if not estimator.is_fitted():
+        raise MisuseError(f"{type(estimator).__name__} is not fitted; call fit first")
+    with TemporaryDirectory(prefix="tacit-") as folder:
+        path = Path(folder, "model.json")
+        estimator.save_model(str(path), format="json")
+        return of_catboost(json.loads(path.read_bytes()), type(estimator).__name__)
+
+
 Reader = Callable[[Any], Ensemble]
 ESTIMATORS: Mapping[tuple[str, str], Reader] = {
     ("sklearn", "DecisionTreeClassifier"): averaged,
@@ -131,6 +179,19 @@ ESTIMATORS: Mapping[tuple[str, str], Reader] = {
     ("sklearn", "ForestRegressor"): averaged,
     ("sklearn", "GradientBoostingClassifier"): boosted,
     ("sklearn", "GradientBoostingRegressor"): boosted,
+    ("sklearn", "HistGradientBoostingClassifier"): histogram_boosted,
+    ("sklearn", "HistGradientBoostingRegressor"): histogram_boosted,
+    ("sklearn", "IsolationForest"): isolated,
+    ("sklearn", "AdaBoostClassifier"): lambda estimator: boosted_by_votes(estimator, of_member),
+    ("sklearn", "BaggingClassifier"): lambda estimator: bagged(estimator, of_member),
+    ("sklearn", "BaggingRegressor"): lambda estimator: bagged(estimator, of_member),
+    ("sklearn", "VotingClassifier"): lambda estimator: voted(estimator, of_member),
+    ("sklearn", "VotingRegressor"): lambda estimator: voted(estimator, of_member),
+    ("sklearn", "AdaBoostRegressor"): refused("the median of its trees", "use gradient boosting"),
+    ("sklearn", "RandomTreesEmbedding"): refused("the numbers of its leaves", "use a forest"),
+    ("lightgbm", "Booster"): of_lightgbm_model,
+    ("lightgbm", "LGBMModel"): of_lightgbm_model,
+    ("catboost", "CatBoost"): of_catboost_model,
     ("xgboost", "Booster"): of_booster,
     ("xgboost", "XGBModel"): of_booster,
 }

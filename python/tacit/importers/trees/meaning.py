@@ -1,15 +1,13 @@
 """What results of ensembles mean to those who read them."""
 
-from tacit.data.schema import Result
+from tacit.data.schema import Result, usual
 from tacit.importers.trees.ensemble import Ensemble
 
-LOGISTIC = "logistic"
-"""The link of scores whose probabilities are 1 / (1 + exp(-score))."""
 
-
-def result_of(ensemble: Ensemble) -> Result:
-    """What the results of an ensemble mean, as far as it says."""
-    if len(ensemble.base) > 1:
-        link = "probability" if any("results are probabilities" in note for note in ensemble.notes) else "softmax"
-        return Result("scores", ensemble.labels or tuple(map(str, range(len(ensemble.base)))), link=link)
-    return Result("margin", ("0", "1"), link=LOGISTIC) if ensemble.margin else Result("value")
+def result_of(ensemble: Ensemble, classes: tuple[str, ...] = ()) -> Result:
+    """What the results of an ensemble mean: of `classes`, where they are known, or else what its link says."""
+    count = len(ensemble.base)
+    if count == 1 and len(classes) == 2:
+        return Result("margin", classes, link=ensemble.link)
+    names = classes if len(classes) == count else ensemble.labels
+    return usual(count, names, ensemble.link)

@@ -1,57 +1,50 @@
-"""Models of XGBoost in JSON, as `Booster.save_model("model.json")` writes them.
+"""Models of XGBoost in JSON or UBJSON, as `Booster.save_model("model.json")` writes them.
 
 The format is that of https://xgboost.readthedocs.io/en/stable/tutorials/saving_model.html and of the schema behind it.
 """
 
-import json
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tacit.data.links import WORDS, Link
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.trees.cuts import categories
 from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, interleaved
+from tacit.importers.trees.grower import Grower
 
-MOST_BYTES = 1 << 30
-IDENTITY = frozenset(
-    {
-        "reg:squarederror",
-        "reg:squaredlogerror",
-        "reg:absoluteerror",
-        "reg:pseudohubererror",
-        "reg:quantileerror",
-        "rank:pairwise",
-        "rank:ndcg",
-        "rank:map",
-        "multi:softmax",
-        "multi:softprob",
-    }
-)
-LOGIT = frozenset({"binary:logistic", "reg:logistic"})
-LOGARITHM = frozenset({"count:poisson", "reg:gamma", "reg:tweedie"})
-LINKS = {
-    **dict.fromkeys(LOGIT, "probabilities are 1 / (1 + exp(-score))"),
-    **dict.fromkeys(LOGARITHM, "estimates are exp(score)"),
+MOST_RESULTS = 1 << 16
+LOGISTIC = frozenset({"binary:logistic", "reg:logistic"})
+LOGARITHM = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
+OBJECTIVES: Mapping[str, str | None] = {
+    "reg:squarederror": None,
+    "reg:squaredlogerror": None,
+    "reg:absoluteerror": None,
+    "reg:pseudohubererror": None,
+    "reg:quantileerror": None,
+    "reg:expectileerror": None,
+    "rank:pairwise": None,
+    "rank:ndcg": None,
+    "rank:map": None,
+    "binary:logitraw": None,
+    "binary:logistic": "sigmoid",
+    "reg:logistic": "sigmoid",
+    "binary:hinge": "step",
+    "multi:softmax": "softmax",
+    "multi:softprob": "softmax",
+    **dict.fromkeys(LOGARITHM, "exp"),
 }
-"""What scores mean, of objectives with a link."""
+"""The links of objectives."""
+OUT_OF_RANGE = 1 << 24
+"""Codes of categories end here, since larger floats skip some."""
 
 
-def is_xgboost(path: Path) -> bool:
-    """Whether a file is meant as a model of XGBoost."""
-    return path.is_file() and path.suffix == ".json"
-
-
-def read(path: Path) -> Ensemble:
-    """The ensemble in a file; raises `MisuseError` for a file that is none."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise MisuseError(f"{path} has more than {MOST_BYTES} bytes")
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise MisuseError(f"{path} is no readable JSON file: {error}") from error
-    return of_xgboost(content, path.stem)
+def is_xgboost(content: Any) -> bool:
+    """Whether an object is meant as a model of XGBoost."""
+    return isinstance(content, dict) and "learner" in content
 
 
 def of_xgboost(content: Any, name: str, rounds: int | None = None) -> Ensemble:
@@ -76,29 +69,47 @@ def converted(content: Any, name: str, rounds: int | None) -> Ensemble:
     booster, scale = unwrapped(learner["gradient_booster"])
     parameters = learner["learner_model_param"]
     objective = str(learner["objective"]["name"])
-    if int(parameters.get("num_target", 1)) > 1:
-        refuse("a model of several targets", "train a model for each target")
-    classes = max(int(parameters.get("num_class", 0)), 1)
-    features = int(parameters["num_feature"])
+    if objective not in OBJECTIVES:
+        refuse(f"objective {objective}", f"use one of {', '.join(sorted(OBJECTIVES))}")
+    results = max(int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)), 1)
+    if results > MOST_RESULTS:
+        raise ValueError(f"{results} results")
     model = booster["model"]
-    trees = [tree(each, scale[at]) for at, each in enumerate(model["trees"])]
     groups = [int(group) for group in model["tree_info"]]
-    if rounds is not None:
-        last = int(model["iteration_indptr"][rounds])
-        trees, groups = trees[:last], groups[:last]
-    if len(trees) != len(groups) or not all(0 <= group < classes for group in groups):
-        raise ValueError("trees without a class")
-    by_class = [[tree for tree, own in zip(trees, groups, strict=True) if own == group] for group in range(classes)]
-    base = margins(parameters["base_score"], objective, classes)
-    notes = (f"results are scores: {LINKS[objective]}",) if objective in LINKS else ()
+    notes = []
+    if rounds is None:
+        rounds = best(learner)
+        notes += (
+            [] if rounds is None else [f"training stopped early: the first {rounds} rounds run, as in the estimator"]
+        )
+    last = len(groups) if rounds is None else int(model["iteration_indptr"][rounds])
+    if not 0 <= last <= len(groups) or len(model["trees"]) != len(groups) or len(scale) != len(groups):
+        raise ValueError("trees without a class or a weight")
+    if not all(0 <= group < results for group in groups):
+        raise ValueError("trees of classes that there are not")
+    vector = any(vector_length(each) > 1 for each in model["trees"][:last])
+    trees = [tree(each, scale[at], results if vector else 1) for at, each in enumerate(model["trees"][:last])]
+    by_class = [[tree for tree, own in zip(trees, groups, strict=False) if own == group] for group in range(results)]
+    function = OBJECTIVES[objective]
+    link = None if function is None else Link(function)
+    notes += [] if link is None else [f"results are scores: {WORDS[link.function]}"]
     return Ensemble(
         name=name,
-        features=features,
-        base=base,
-        trees=interleaved(by_class),
+        features=int(parameters["num_feature"]),
+        base=margins(parameters["base_score"], objective, results),
+        trees=tuple(trees) if vector else interleaved(by_class),
         columns=tuple(map(str, learner.get("feature_names", ()))),
-        notes=notes,
+        notes=tuple(notes),
+        link=link,
     )
+
+
+def best(learner: Any) -> int | None:
+    """The rounds of an estimator that stopped early: it predicts with the best ones, unlike a booster."""
+    attributes = learner.get("attributes", {})
+    if "best_iteration" not in attributes or "scikit_learn" not in attributes:
+        return None
+    return int(attributes["best_iteration"]) + 1
 
 
 def unwrapped(booster: Any) -> tuple[Any, Sequence[float]]:
@@ -118,33 +129,85 @@ def margins(base_score: Any, objective: str, classes: int) -> tuple[float, ...]:
     if len(given) not in (1, classes):
         raise ValueError("a base score for some of the classes")
     values = given * classes if len(given) == 1 else given
-    if objective in IDENTITY:
-        links = values
-    elif objective in LOGIT:
-        links = [-math.log(1 / np.float64(np.float32(value)) - 1) for value in values]
+    if objective in LOGISTIC:
+        values = [-math.log(1 / np.float64(np.float32(value)) - 1) for value in values]
     elif objective in LOGARITHM:
-        links = [math.log(value) for value in values]
-    else:
-        known = ", ".join(sorted(IDENTITY | LOGIT | LOGARITHM))
-        refuse(f"objective {objective}", f"use one of {known}")
-    return tuple(float(np.float32(value)) for value in links)
+        values = [math.log(value) for value in values]
+    return tuple(float(np.float32(value)) for value in values)
 
 
-def tree(content: Any, factor: float) -> Tree:
-    """One tree, its leaves multiplied by `factor`."""
-    if int(content.get("tree_param", {}).get("size_leaf_vector", 1)) > 1:
-        refuse("leaves of several values", "train it with multi_strategy=one_output_per_tree")
-    if any(int(kind) for kind in content.get("split_type", ())) or content.get("categories_nodes"):
-        refuse("splits by categories", "encode categories as numbers, one column each")
+def vector_length(content: Any) -> int:
+    """The number of values of a leaf."""
+    return int(content.get("tree_param", {}).get("size_leaf_vector", 1))
+
+
+def tree(content: Any, factor: float, values: int) -> Tree:
+    """One tree, its leaves of so many values multiplied by `factor`."""
     left = np.asarray(content["left_children"], np.int64)
     right = np.asarray(content["right_children"], np.int64)
     threshold = np.asarray(content["split_conditions"], np.float32)
+    missing_left = np.asarray(content["default_left"]).astype(np.bool_)
     leaves = left == LEAF
-    return Tree(
-        feature=np.where(leaves, LEAF, np.asarray(content["split_indices"], np.int64)),
+    feature = np.where(leaves, LEAF, np.asarray(content["split_indices"], np.int64))
+    made = Tree(
+        feature=feature,
         threshold=threshold,
-        missing_left=np.asarray(content["default_left"]).astype(np.bool_),
+        missing_left=missing_left,
         left=left,
         right=right,
-        value=np.where(leaves, threshold.astype(np.float64) * factor, 0.0)[:, None],
+        value=leaf_values(content, leaves, right, values) * factor,
     )
+    sets = categories_of(content)
+    if len(leaves) != len(right) or len(leaves) != len(missing_left) or len(leaves) != len(feature):
+        raise ValueError("lists of different lengths")
+    kinds = np.asarray(content.get("split_type", np.zeros(len(left))), np.int64)
+    if set(np.flatnonzero(kinds * ~leaves)) - sets.keys():
+        raise ValueError("a split by categories without categories")
+    return made if not sets else with_sets(made, sets)
+
+
+def leaf_values(content: Any, leaves: NDArray[np.bool_], right: NDArray[np.int64], values: int) -> NDArray[np.float64]:
+    """The values (nodes, values) of leaves; a leaf of several has its place in place of a right child."""
+    if values == 1:
+        found = np.asarray(content["split_conditions"], np.float32).astype(np.float64)
+        return np.where(leaves, found, 0.0)[:, None]
+    if vector_length(content) != values:
+        raise ValueError(f"leaves of {vector_length(content)} values for {values} results")
+    name = "leaf_weights" if "leaf_weights" in content else "base_weights"
+    table = np.asarray(content[name], np.float32).astype(np.float64).reshape(-1, values)
+    places = np.flatnonzero(leaves)
+    chosen = right[places] if name == "leaf_weights" else places
+    if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(table)):
+        raise ValueError("leaves without values")
+    spread = np.zeros((len(leaves), values))
+    spread[places] = table[chosen]
+    return spread
+
+
+def categories_of(content: Any) -> dict[int, list[int]]:
+    """The categories that go right, by the nodes that split by them."""
+    nodes = np.asarray(content.get("categories_nodes", ()), np.int64).tolist()
+    starts = np.asarray(content.get("categories_segments", ()), np.int64).tolist()
+    sizes = np.asarray(content.get("categories_sizes", ()), np.int64).tolist()
+    codes = np.asarray(content.get("categories", ()), np.int64)
+    found = {}
+    for node, start, size in zip(nodes, starts, sizes, strict=True):
+        chosen = codes[start : start + size] if start >= 0 and size >= 0 else codes[:0]
+        if len(chosen) != size or (size and not (chosen.min() >= 0 and chosen.max() < OUT_OF_RANGE)):
+            raise ValueError("a set of categories that there is not")
+        found[node] = sorted(set(chosen.tolist()))
+    return found
+
+
+def with_sets(made: Tree, sets: Mapping[int, list[int]]) -> Tree:
+    """A tree some of whose nodes split by categories: those in the set go right, all other numbers left."""
+    grower = Grower(len(made.feature), made.value.shape[1])
+    grower.feature, grower.threshold, grower.value = made.feature.copy(), made.threshold.copy(), made.value
+    grower.missing_left, grower.children = made.missing_left.copy(), np.stack([made.left, made.right])
+    for node, codes in sets.items():
+        if not 0 <= node < len(made.feature) or made.feature[node] < 0:
+            raise ValueError(f"node {node} splits by categories and is none")
+        cuts = categories(codes, bool(made.missing_left[node]), inside_left=False)
+        children = (int(made.left[node]), int(made.right[node]))
+        grower.test(node, int(made.feature[node]), cuts, children)
+    return grower.tree()

@@ -198,6 +198,7 @@ fn model(conv: &Conv, choice: &WeightBits, weight: Vec<i32>) -> graph::Model {
         input: 0,
         output: 1,
         labels: vec![],
+        link: None,
     };
     let weights = NodeWeights { weight, bias: vec![0; conv.out_channels] };
     Model { graph, weights: BTreeMap::from([(0, weights)]) }
