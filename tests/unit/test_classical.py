@@ -93,7 +93,15 @@ def test_scores_before_the_softmax_can_be_the_result(tmp_path):
 
 
 SUPPORT = {"support_vectors": numbers(6, 4), "kernel_params": [0.5, 0.25, 2.0]}
-KERNELS = [("LINEAR", 0, 1), ("POLY", 1, 1), ("POLY", 2, 3), ("POLY", 3, 4), ("POLY", 4, 4), ("SIGMOID", 0, 3), ("RBF", 0, 7)]
+KERNELS = [
+    ("LINEAR", 0, 1),
+    ("POLY", 1, 1),
+    ("POLY", 2, 3),
+    ("POLY", 3, 4),
+    ("POLY", 4, 4),
+    ("SIGMOID", 0, 3),
+    ("RBF", 0, 7),
+]
 
 
 @pytest.mark.parametrize(("kernel", "degree", "count"), KERNELS)

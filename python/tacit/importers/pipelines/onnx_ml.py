@@ -39,6 +39,18 @@ class Scaler:
         return np.asarray((x - self.offset) * self.scale, np.float32)
 
 
+class Arithmetic:
+    """Sums and products with constants in float32."""
+
+    def __init__(self, function: Callable[[Floats, Floats], Floats], values: Floats) -> None:
+        """Keep the function, and one number for each column or for all."""
+        self.function, self.values = function, values
+
+    def transform(self, x: Floats) -> Floats:
+        """Changed rows."""
+        return np.asarray(self.function(x, self.values), np.float32)
+
+
 class Imputer:
     """Numbers in place of missing ones."""
 
@@ -147,13 +159,35 @@ def imputer(node: onnx.NodeProto, given: list[Columns], _: Known) -> Columns:
     return stepped(Imputer(values), given[0])
 
 
-def stepped(transformer: Scaler | Imputer, columns: Columns) -> Columns:
+def arithmetic(node: onnx.NodeProto, given: list[Columns], known: Known) -> Columns:
+    """Add, Sub, Mul and Div of columns and constants."""
+    at = 0 if node.input[0] in known else 1
+    values = known.get(node.input[at])
+    width = len(given[0])
+    fits = (
+        values is not None and values.dtype == np.float32 and values.shape in ((), (1,), (1, 1), (width,), (1, width))
+    )
+    if values is None or not fits or (at == 0 and node.op_type in ("Sub", "Div")):
+        refuse(node, "of other things than columns and constants", "compile the pipeline itself")
+    if node.op_type in ("Mul", "Div") and (values <= 0).any():
+        refuse(node, "with a factor that is not positive", "leave the column out")
+    return stepped(Arithmetic(FUNCTIONS[node.op_type], np.ravel(values)), given[0])
+
+
+def stepped(transformer: Scaler | Imputer | Arithmetic, columns: Columns) -> Columns:
     """Columns behind a transformer that keeps them apart."""
     return [column.stepped(Step(transformer, at, len(columns), at)) for at, column in enumerate(columns)]
 
 
 NUMBERS = (onnx.TensorProto.FLOAT,)
+FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "Add": np.add,
+    "Div": np.divide,
+    "Mul": np.multiply,
+    "Sub": np.subtract,
+}
 CONVERTERS: Mapping[str, Converter] = {
+    **dict.fromkeys(FUNCTIONS, arithmetic),
     "ArrayFeatureExtractor": picked,
     "Cast": same,
     "Concat": joined,
