@@ -115,6 +115,20 @@ def test_thresholds_are_moved_to_the_last_float_that_goes_left(ties_left):
         assert np.array_equal(x <= moved if ties_left else x < moved, left)
 
 
+class Logarithm:
+    """A transformer of positive numbers."""
+
+    def transform(self, x):
+        return np.log(x)
+
+
+def test_thresholds_behind_logarithms_are_among_positive_numbers():
+    column = Derived(None, 0.0, Feature("value", 0), (Step(Logarithm(), 0, 1, 0),))
+    found = Search(column, True, np.float64).thresholds(np.float32([-3.0, 0.0, 5.0]))
+    np.testing.assert_allclose(found, np.exp([-3.0, 0.0, 5.0]), rtol=1e-6)
+    assert found[1] == 1.0
+
+
 def test_what_does_not_run_is_refused_with_advice():
     said = recorded.read("forest")
     steps = said["model"].steps

@@ -98,6 +98,8 @@ class Search:
             matrix: NDArray[Any] = np.zeros((len(made), step.width), self.kind)
             matrix[:, step.at] = made
             made = transformed(step.transformer, matrix)[:, step.out]
+            limit = np.finfo(made.dtype).max  # the library refuses numbers beyond it
+            made = np.clip(made, -limit, limit)
         with np.errstate(over="ignore"):
             return made.astype(np.float32)
 
@@ -110,6 +112,7 @@ class Search:
             middle = (low + high + 1) >> 1
             values = self.values(from_place(middle))
             left = values <= given if self.ties_left else values < given
+            left |= np.isnan(values)  # below the numbers that a logarithm has
             low, high = np.where(left, middle, low), np.where(left, high, middle - 1)
         return from_place(low if self.ties_left else low + 1)
 
