@@ -13,64 +13,26 @@
 //! behind [`Paths`]: a new one is a file here and a line in [`layout`].
 
 mod complete;
+mod outcomes;
 mod paths;
+mod shape;
 mod stage;
 mod staged;
 mod table;
 mod turned;
 
 use graph::ops;
-use ring::Bits;
-use wire::{Channel, Cost, Error, Result, Role};
-use zeroize::Zeroizing;
+use wire::{Channel, Cost, Result, Role};
 
-use crate::boolean::compare::{self, Comparison, Radix};
+use crate::boolean::compare::{Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::estimate;
 use crate::protocol::{Protocol, input};
-use crate::share::{Share, sign_of};
+use crate::share::Share;
+use outcomes::outcomes;
 use paths::Paths;
+pub use shape::Shape;
 pub use staged::{Staged, Way};
-
-/// Sizes of trees that have one shape.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// How tests lead to leaves.
-    pub paths: ops::Paths,
-    /// Number of values of a leaf.
-    pub values: usize,
-    /// Number of comparisons of a test, which goes right where an odd number of them does.
-    pub comparisons: usize,
-    /// Width of the tests' values.
-    pub bits: u32,
-    /// Width of the results.
-    pub out_bits: u32,
-}
-
-impl Shape {
-    /// Returns how many values go in for each tree: those of its comparisons, test by test, then
-    /// those of its leaves.
-    pub fn inputs(&self) -> usize {
-        self.tests() + self.paths.leaves() * self.values
-    }
-
-    /// Returns the number of comparisons of all tests of a tree.
-    pub fn tests(&self) -> usize {
-        self.paths.tests() * self.comparisons
-    }
-
-    fn check(&self) -> Result<()> {
-        let widths = (2..=64).contains(&self.bits) && (1..=self.bits).contains(&self.out_bits);
-        let known = match self.paths {
-            ops::Paths::Complete(depth) => (1..=ops::trees::MAX_DEPTH).contains(&depth),
-            ops::Paths::Table(tests) => (1..=ops::trees::MAX_TABLE).contains(&tests),
-        };
-        match widths && known && self.values > 0 && self.comparisons > 0 {
-            true => Ok(()),
-            false => Err(Error::misuse("trees of these sizes and widths")),
-        }
-    }
-}
 
 /// The public plan of trees.
 #[derive(Debug)]
@@ -101,23 +63,6 @@ impl Trees {
     }
 }
 
-/// Xor shares of whether tests of so many comparisons go right, a plane of all `count` trees for each
-/// test, of values that lie comparison by comparison.
-fn outcomes(
-    channel: &mut Channel,
-    comparison: &Comparison,
-    y: &Share,
-    [count, comparisons]: [usize; 2],
-    ots: &mut Correlations,
-) -> Result<Vec<Bits>> {
-    let found = compare::of_share(channel, comparison, y, ots)?;
-    let mut all = sign_of(channel.role(), y.words(), y.bits());
-    all.xor(&found.greater);
-    let all = Zeroizing::new(all.to_words());
-    let planes = all.chunks(count.max(1)).map(|plane| plane.iter().copied().collect());
-    Ok(odd(planes, comparisons))
-}
-
 /// The protocol of a layout, which begins with `first`; gates take OTs from `sender` alone, or
 /// from both parties.
 fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<dyn Paths> {
@@ -128,18 +73,6 @@ fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<
         }
         ops::Paths::Table(tests) => Box::new(table::Table::new(sizes, tests, shape.out_bits)),
     }
-}
-
-/// The xor of every so many planes: shares of whether an odd number of comparisons holds.
-fn odd(planes: impl Iterator<Item = Bits>, comparisons: usize) -> Vec<Bits> {
-    let mut tests: Vec<Bits> = Vec::new();
-    for (at, plane) in planes.enumerate() {
-        match tests.last_mut() {
-            Some(test) if !at.is_multiple_of(comparisons) => test.xor(&plane),
-            _ => tests.push(plane),
-        }
-    }
-    tests
 }
 
 impl Protocol for Trees {

@@ -6,8 +6,9 @@ use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Result, Role};
 
+use super::outcomes::outcomes;
+use super::shape::Shape;
 use super::turned::turned;
-use super::{Shape, outcomes};
 use crate::arithmetic::mux::{self, Side, Switch};
 use crate::boolean::compare::{Comparison, Radix};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};

@@ -19,10 +19,11 @@ use graph::ops;
 use pricing::fixed::message::ROUND_BYTES;
 use wire::{Channel, Cost, Error, Result, Role};
 
+use super::Trees;
 use super::paths::Paths;
+use super::shape::Shape;
 use super::stage::Stage;
 use super::table::Table;
-use super::{Shape, Trees};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::estimate::Reference;
