@@ -13,6 +13,7 @@ their neighbours, zeros, infinities, unknown categories, and NaN in a tenth of a
 
 import argparse
 import json
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from frozen_objects import METHODS, freeze
 
 FOLDER = Path(__file__).parents[1] / "tests" / "data" / "trees"
 ROWS = 90
@@ -273,7 +277,60 @@ def onnx_models() -> Iterator[tuple[str, Recorded, NDArray[np.float32]]]:
     yield recorded("onnx-lightgbm", converted, True)
 
 
+def sklearn_models() -> Iterator[tuple[str, Recorded, NDArray[np.float32]]]:
+    """Estimators, frozen as the attributes that importers read."""
+    from sklearn import ensemble, tree
+
+    x, target = table(missing=False)
+    holes, more = table(9)
+    two, three = (target > 1).astype(int), np.digitize(target, [0.5, 1.5])
+
+    def model(name: str, estimator: Any, says: str, shown: str | None = None, rows: Any = None, **last: Any) -> Any:
+        x_own = x if rows is None else rows
+        zeros = np.zeros((1, x_own.shape[1]), np.float32)
+
+        def write(path: Path) -> None:
+            content = freeze(estimator)
+            if hasattr(estimator, "init_"):
+                # Gradient boosting says what it begins with by its results.
+                scores = getattr(estimator, "decision_function", estimator.predict)(zeros)
+                role = "decision_function" if hasattr(estimator, "decision_function") else "predict"
+                content[METHODS] = {role: freeze(np.asarray(scores))}
+                stages = content["attributes"]["estimators_"]["objects"]
+                for stage, own in zip(stages, estimator.estimators_.ravel(), strict=True):
+                    stage["attributes"]["tree_"][METHODS] = {"predict": freeze(own.tree_.predict(zeros))}
+            path.write_text(json.dumps(content))
+
+        def margins(found: NDArray[np.float32]) -> Floats:
+            return column(getattr(estimator, says)(found))
+
+        def estimates(found: NDArray[np.float32]) -> Floats:
+            return column(getattr(estimator, shown or says)(found))[:, last.get("first", 0) :]
+
+        splits = np.linspace(-2, 2, 81)
+        return name, Recorded(write, margins, estimates, splits, "json", False), x_own
+
+    usual = {"n_estimators": 6, "max_depth": 3, "random_state": 0}
+    yield model("sklearn-forest", ensemble.RandomForestClassifier(**usual).fit(x, three), "predict_proba")
+    yield model("sklearn-extra", ensemble.ExtraTreesRegressor(**usual).fit(x, target), "predict")
+    boosted = ensemble.GradientBoostingClassifier(**usual).fit(x, two)
+    yield model("sklearn-boosting", boosted, "decision_function", "predict_proba", first=1)
+    stumps = ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=2), n_estimators=6).fit(x, three)
+    yield model("sklearn-votes", stumps, "decision_function", "predict_proba")
+    settings = {"max_iter": 6, "max_depth": 3, "categorical_features": [4], "random_state": 0}
+    histograms = ensemble.HistGradientBoostingClassifier(**settings).fit(holes, np.digitize(more, [0.5, 1.5]))
+    yield model("sklearn-histograms", histograms, "decision_function", "predict_proba", holes)
+    bagged = ensemble.BaggingRegressor(tree.DecisionTreeRegressor(max_depth=3), n_estimators=5, max_features=3)
+    yield model("sklearn-bagging", bagged.fit(x, target), "predict")
+    parts = [("a", ensemble.RandomForestClassifier(**usual)), ("b", tree.DecisionTreeClassifier(max_depth=3))]
+    voting = ensemble.VotingClassifier(parts, voting="soft", weights=[1, 3]).fit(x, three)
+    yield model("sklearn-voting", voting, "predict_proba")
+    forest = ensemble.IsolationForest(n_estimators=12, max_samples=64, max_features=3, random_state=0).fit(x)
+    yield model("sklearn-isolation", forest, "score_samples")
+
+
 LIBRARIES = {
+    "sklearn": sklearn_models,
     "xgboost": xgboost_models,
     "lightgbm": lightgbm_models,
     "catboost": catboost_models,
@@ -285,6 +342,9 @@ def record(name: str, model: Recorded, x: NDArray[np.float32], folder: Path) -> 
     """Write a model and what its library says of hard rows."""
     model.write(folder / f"{name}.{model.ending}")
     rows = hard_rows(model.splits, x, model.infinities)
+    if name.startswith("sklearn") and not np.isnan(x).any():
+        # These estimators refuse NaN, and numbers whose sum overflows.
+        rows = np.clip(np.nan_to_num(rows, nan=0.5), np.float32(-1e30), np.float32(1e30))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         margins = model.margins(rows)

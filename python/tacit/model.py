@@ -163,6 +163,10 @@ class Model:
         planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
 
+    def suited_batch(self, terms: Terms) -> int:
+        """How many inputs of a session share a run with least predicted time; 1 of models that take no rows of numbers."""
+        return _core.suited_batch(str(self.path), json.dumps(terms.options()))
+
     def compare_suites(self, terms: Terms | None = None) -> list[dict[str, Any]]:
         """What every suite would take: `suite`, `protocols`, and the plan's `report` or the `reason` it cannot run."""
         options = (terms or Terms()).options()

@@ -9,6 +9,7 @@ from tacit import Client, MisuseError, Model
 from tacit.session.pair import Pair
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+TREES = Path(__file__).parents[1] / "data" / "trees"
 
 
 def test_a_model_of_xgboost_runs_privately(tacit, tmp_path: Path) -> None:
@@ -35,6 +36,26 @@ def test_a_model_of_xgboost_runs_privately(tacit, tmp_path: Path) -> None:
     assert sent[0] == runs * sent[1]
     # A run may begin with the message of the party that ended the one before.
     assert runs * (trees[1]["rounds"] - 1) < trees[0]["rounds"] <= runs * trees[1]["rounds"]
+
+
+@pytest.mark.parametrize("name", ["xgboost-sets", "lightgbm-binary", "catboost-multiclass"])
+def test_models_of_other_libraries_run_privately(tacit, name: str, tmp_path: Path) -> None:
+    stored = json.loads((TREES / f"{name}.expected.json").read_text())
+    rows = np.asarray(stored["rows"], np.uint32).view(np.float32)[-12:]
+    model, table = tmp_path / "model.tacit", tmp_path / "rows.npy"
+    np.save(table, rows)
+    assert tacit("compile", TREES / stored["model"], "-o", model).code == 0
+    simulated = tacit("simulate", model, table, "--json").json
+    run = tacit("run", model, table, "--batch", 12, "--json").json
+    assert run["logits"] == simulated["logits"]
+    assert (run["max_error"], run["equal_outputs"]) == (0, len(rows))
+    sizes = [(part["bytes"], part["rounds"]) for part in (run, run["predicted"])]
+    assert sizes[0] == sizes[1]
+    assert run["estimates"] == simulated["estimates"] if "link" in simulated else "estimates" not in run
+    scores = np.asarray(run["logits"]) * run["output_scale"]
+    assert np.abs(scores - np.asarray(stored["margins"])[-12:]).max() < 20 * run["output_scale"] + 1e-5
+    if "link" in run:
+        assert np.abs(np.asarray(run["estimates"]) - np.asarray(stored["estimates"])[-12:]).max() < 1e-5
 
 
 def test_clients_say_that_values_may_be_missing(tacit, tmp_path: Path) -> None:

@@ -191,9 +191,11 @@ def test_other_objects_are_refused(case):
 
 
 def test_other_frameworks_are_named():
-    booster = type("Booster", (), {"__module__": "lightgbm.basic"})()
-    with pytest.raises(MisuseError, match=r"lightgbm\.basic\.Booster is no model .*; its trees do not run yet"):
-        tacit.compile(booster, X)
+    dataset = type("Dataset", (), {"__module__": "lightgbm.basic"})()
+    with pytest.raises(MisuseError, match=r"lightgbm\.basic\.Dataset is no model .*; give a Booster"):
+        tacit.compile(dataset, X)
+    with pytest.raises(MisuseError, match="Booster is not fitted"):
+        tacit.compile(type("Booster", (), {"__module__": "lightgbm.basic"})(), X)
 
 
 def test_with_pytorch_itself(tmp_path):

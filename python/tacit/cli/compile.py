@@ -281,9 +281,9 @@ def compile_command(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.onnx|DIR|MODEL.json",
+            metavar="MODEL.onnx|DIR|MODEL.json|.ubj|.txt",
             help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, or a model "
-            "of XGBoost as JSON.",
+            "of XGBoost, LightGBM or CatBoost.",
             show_default=False,
         ),
     ],

@@ -41,7 +41,8 @@ INSTEAD = {
     "keras": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "tensorflow": "convert it with tf2onnx (tf2onnx.convert.from_keras(model)[0]) and compile the result",
     "transformers": "give its folder (model.save_pretrained), or export it to ONNX, and compile the path",
-    "lightgbm": "its trees do not run yet: use XGBoost, or a forest or gradient boosting of scikit-learn",
+    "lightgbm": "give a Booster, or an estimator that is fitted",
+    "catboost": "give a model that is fitted",
     "jax": "export it to ONNX and compile the path",
     "flax": "export it to ONNX and compile the path",
 }
@@ -56,7 +57,7 @@ def compile_object(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Compile a module of PyTorch, an estimator or pipeline of scikit-learn, trees, an ONNX model, or a model's path.
+    """Compile a module of PyTorch, an estimator or pipeline, a booster of a tree library, an ONNX model, or a path.
 
     `example` are inputs (N, ...), a hundred or so typical ones: they calibrate the model, and a module of PyTorch
     is exported for their shape. Of a pipeline they are rows (N, columns), an array or a data frame. Without them

@@ -3,6 +3,7 @@
 A link is part of a model's public graph; clients apply it to the results that they learn.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,12 @@ class Link:
     def content(self) -> dict[str, Any]:
         """The link as JSON has it: `function`, and `scale` where that is not 1."""
         return {"function": self.function} | ({} if self.scale == 1.0 else {"scale": self.scale})
+
+    @property
+    def words(self) -> str:
+        """What estimates are, for people."""
+        scaled = "score" if self.scale == 1.0 else f"{self.scale:.6g} * score"
+        return re.sub(r"\bscore\b", scaled, WORDS[self.function])
 
     def estimates(self, results: Floats) -> Floats:
         """Estimates (N, outputs) of results (N, outputs) in real units."""
@@ -77,6 +84,6 @@ WORDS: Mapping[str, str] = {
     "softplus": "estimates are ln(1 + exp(score))",
     "signed-square": "estimates are score * |score|",
     "step": "the label is 1 where the score is above zero",
-    "isolation": "score_samples is -2^(-score / c), score being the mean length of paths",
+    "isolation": "score_samples is -2^(-score)",
 }
 """What estimates are, for people."""

@@ -20,8 +20,8 @@ pub const NO_FEATURE: i32 = -1;
 
 /// Most features: the client encrypts a key for each.
 const MAX_FEATURES: usize = 1 << 16;
-/// Most tests of all trees.
-const MAX_TESTS: usize = 1 << 20;
+/// Most comparisons of all trees.
+pub(crate) const MAX_TESTS: usize = 1 << 20;
 /// Most values of all leaves.
 const MAX_VALUES: usize = 1 << 24;
 /// Greatest depth of a complete tree.

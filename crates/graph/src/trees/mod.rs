@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ir::{Format, Graph, Model, Node, NodeWeights, Nonlinear, Tensor, VERSION};
 use crate::link::Link;
 use crate::model::verify_model;
-use crate::ops::trees::{KEY_BITS, MAX_DEPTH, MAX_TABLE, MISSING, Paths, Trees};
+use crate::ops::trees::{KEY_BITS, MAX_DEPTH, MAX_TABLE, MAX_TESTS, MISSING, Paths, Trees};
 use grown::Grown;
 use padded::Padded;
 use serde::Deserialize;
@@ -94,6 +94,12 @@ impl Ensemble {
     fn padded(&self, suite: &str, grown: &[Grown<'_>], paths: Paths) -> Result<Model> {
         let comparisons = grown.iter().map(Grown::comparisons).max().unwrap_or(1);
         let op = Trees { trees: grown.len(), paths, values: self.values, comparisons };
+        if op.tests() > MAX_TESTS {
+            let padded = format!("{} trees, {comparisons} comparisons a test", grown.len());
+            let why = format!("makes {} comparisons ({padded}), at most {MAX_TESTS}", op.tests());
+            let advice = "train fewer or smaller trees, and merge rare categories";
+            return Err(Error::unsupported(&self.name, why, advice));
+        }
         let fraction = self.fraction(grown);
         let weights = self.weights(&op, grown, fraction)?;
         let model = Model {

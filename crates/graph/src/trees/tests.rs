@@ -218,7 +218,10 @@ fn hostile_trees_are_refused() {
     let broken: [fn(&mut Ensemble); 15] = [
         |e| e.trees[0].further.push((usize::MAX, 0)),
         |e| e.trees[0].further.push((0, f32::NAN.to_bits())),
-        |e| e.trees[0].further.push((e.trees[0].feature.len() - 1, 0)),
+        |e| {
+            let leaf = e.trees[0].feature.len() - 1;
+            e.trees[0].further.push((leaf, 0));
+        },
         |e| e.trees[0].left[0] = 0,
         |e| e.trees[0].left[0] = e.trees[0].right[0],
         |e| e.trees[0].left[0] = usize::MAX,
@@ -238,6 +241,10 @@ fn hostile_trees_are_refused() {
         assert!(matches!(ensemble.lower("auto"), Err(Error::Misuse(_))), "{ensemble:?}");
     }
     assert!(Ensemble::from_json("{}").is_err());
+    let node = (0..sound.trees[0].feature.len()).find(|node| sound.trees[0].feature[*node] >= 0);
+    let mut large = sound.clone();
+    large.trees[0].further.extend(vec![(node.unwrap(), 0); 1 << 20]);
+    assert!(matches!(large.lower("auto"), Err(Error::Unsupported { .. })));
 }
 
 #[test]

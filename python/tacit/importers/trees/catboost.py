@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.cuts import Cuts, equal_to, first_above
 from tacit.importers.trees.ensemble import Ensemble, Tree
@@ -92,7 +92,7 @@ def converted(content: Any, name: str) -> Ensemble:
         labels=labels(information, len(base)) if loss in CLASSES else (),
         columns=features.columns,
         notes=(
-            *(() if link is None else (f"results are scores: {WORDS[link.function]}",)),
+            *(() if link is None else (f"results are scores: {link.words}",)),
             *notes(features, content["features_info"]),
         ),
         link=link,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import UnsupportedError
 from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree
 
@@ -69,7 +69,7 @@ def boosted_by_votes(estimator: Any, read: Reader) -> Ensemble:
         ties_left=True,
         labels=classes if several else (),
         columns=tuple(map(str, getattr(estimator, "feature_names_in_", ()))),
-        notes=(f"results are scores, as of decision_function: {WORDS[link.function]}",),
+        notes=(f"results are scores, as of decision_function: {link.words}",),
         link=link,
     )
 

@@ -68,12 +68,13 @@ def at_most(value: float, missing_left: bool) -> Cuts:
 def within(ranges: Iterable[tuple[float, float]], missing_left: bool, inside_left: bool = True) -> Cuts:
     """Numbers in some of the disjoint `ranges` go left, or right unless `inside_left`.
 
-    Ranges are from a float64 that is inside to one that is not. An end of infinity has no number at or behind it.
+    Ranges are from a float64 that is inside to one that is not; one from infinity to infinity is infinity itself.
     """
     cuts: list[np.float32] = []
     for start, end in sorted(ranges):
         first, last = first_not_below(start), first_not_below(end)
         if first >= last:
+            cuts += [first] if start == end == np.inf else []
             continue
         # What one range ends with and the next begins with changes nothing.
         if cuts and cuts[-1] == first:
@@ -81,14 +82,15 @@ def within(ranges: Iterable[tuple[float, float]], missing_left: bool, inside_lef
         else:
             cuts.append(first)
         cuts.append(last)
-    low_inside = bool(cuts) and cuts[0] == LOWEST
+    low_inside = bool(cuts and cuts[0] == LOWEST)
     return Cuts(tuple(cuts[1:] if low_inside else cuts), low_inside == inside_left, missing_left)
 
 
 def equal_to(values: Iterable[float], missing_left: bool, inside_left: bool = True) -> Cuts:
     """Numbers that equal one of `values` (float64) go left, or right unless `inside_left`."""
-    known = (np.float32(value) for value in values if float(np.float32(value)) == value)
-    return within(((float(value), float(after(value))) for value in known), missing_left, inside_left)
+    with np.errstate(over="ignore"):
+        known = {float(value) for value in values if float(np.float32(value)) == value}
+    return within(((value, float(after(np.float32(value)))) for value in known), missing_left, inside_left)
 
 
 def categories(codes: Sequence[int], missing_left: bool, inside_left: bool, zero_from: float = 0.0) -> Cuts:

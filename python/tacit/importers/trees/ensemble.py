@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.links import Link
-from tacit.errors import UnsupportedError
+from tacit.errors import MisuseError, UnsupportedError
 
 LEAF = -1
 """Stands for the feature of a leaf."""
@@ -60,8 +60,9 @@ class Ensemble:
 
     Result k is `base[k]` and the leaf values of all trees that count for it, divided by `divisor`. Leaves have a value
     of each result, or a single one; that of tree t counts for result t mod outputs then. `labels` name the results.
-    `columns` are the names of the features, where they are known, and `notes` say what people should know. `link` makes
-    estimates of results, where they are something else.
+    `categories` are those of each feature in the order of the codes that trees test, empty for numbers; nothing where
+    none are known. `columns` are the names of the features, where they are known, and `notes` say what people should
+    know. `link` makes estimates of results, where they are something else.
     """
 
     name: str
@@ -74,9 +75,15 @@ class Ensemble:
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     link: Link | None = None
+    categories: tuple[tuple[str | float, ...], ...] = ()
 
     def to_json(self) -> str:
-        """The ensemble as the core reads it."""
+        """The ensemble as the core reads it; raises `MisuseError` for numbers that are not finite."""
+        for at, tree in enumerate(self.trees):
+            if not np.isfinite(tree.value).all():
+                raise MisuseError(f"tree {at} has a leaf that is not finite")
+        if not np.isfinite([*self.base, self.divisor]).all():
+            raise MisuseError("what is added to results, or divides them, is not finite")
         content = {
             "name": self.name,
             "features": self.features,
@@ -90,6 +97,14 @@ class Ensemble:
             "trees": [tree.content() for tree in self.trees],
         }
         return json.dumps(content)
+
+
+def coded(categories: Sequence[Sequence[str | float]], columns: Sequence[str]) -> list[str]:
+    """What people should know of features that are categories."""
+    named = [columns[at] if columns else f"feature {at}" for at, values in enumerate(categories) if values]
+    if not named:
+        return []
+    return [f"categories are given as codes, their places from 0 in the lists of training: {', '.join(named)}"]
 
 
 def leaf(value: Sequence[float]) -> Tree:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.catboost import of_catboost
 from tacit.importers.trees.combined import bagged, boosted_by_votes, voted
@@ -98,7 +98,7 @@ def boosted(estimator: Any) -> Ensemble:
     groups = [[tree(each, rate * np.asarray(each.value, np.float64)[:, 0, :]) for each in group] for group in grown]
     classes = tuple(map(str, getattr(estimator, "classes_", ())))
     link = LINKS.get(str(estimator.loss), Link("softmax" if len(groups) > 1 else "sigmoid")) if classes else None
-    scores = "" if link is None else f": {WORDS[link.function]}"
+    scores = "" if link is None else f": {link.words}"
     return Ensemble(
         name=type(estimator).__name__,
         features=int(estimator.n_features_in_),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import MisuseError
+from tacit.importers.kinds import remedy
 from tacit.importers.trees.catboost import is_catboost, of_catboost
 from tacit.importers.trees.ensemble import Ensemble
 from tacit.importers.trees.lightgbm import is_lightgbm, of_lightgbm
@@ -14,19 +15,20 @@ from tacit.importers.trees.xgboost import is_xgboost, of_xgboost
 
 MOST_BYTES = 1 << 30
 HEAD = 64
-SUFFIXES = frozenset({".json", ".ubj", ".txt", ".cbm", ".pkl", ".pickle", ".joblib", ".bin", ".model", ".lgb", ".xgb"})
+SUFFIXES = frozenset({".json", ".ubj", ".txt", ".cbm", ".pkl", ".pickle", ".joblib"})
 """Endings of files that are no ONNX models, whatever they are."""
 ACCEPTED = (
     "give a model of XGBoost (save_model to .json or .ubj), LightGBM (save_model to .txt), CatBoost "
     '(save_model with format="json"), or an ONNX file'
 )
+ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")
+"""Second bytes of what zlib compressed."""
 OTHERS = (
     (b"CBM1", "a binary model of CatBoost", 'save it with model.save_model("model.json", format="json")'),
     (b"binf", "a binary model of XGBoost's old format", 'save it with save_model("model.json")'),
     (b"\x80", "a pickle, which is code that Tacit does not run", "load it in Python and give it to tacit.compile"),
-    (b"PK\x03\x04", "an archive", "unpack it, and give the model in it"),
     (b"\x1f\x8b", "a compressed file", "decompress it"),
-    (b"\x78", "a compressed file, of joblib perhaps", "load it in Python and give it to tacit.compile"),
+    *((b"\x78" + level, "a file of joblib", "load it in Python and give it to tacit.compile") for level in ZLIB),
 )
 """Beginnings of files that are something else, what that is, and what to do."""
 
@@ -38,7 +40,7 @@ def is_trees(path: Path) -> bool:
     if path.suffix.lower() in SUFFIXES:
         return True
     head = begins(path)
-    if is_lightgbm(head) or is_ubjson(head) or head.startswith(b"CBM1") or head.lstrip()[:1] == b"{":
+    if is_lightgbm(head) or is_ubjson(head) or head.startswith((b"CBM1", b"binf")) or head.lstrip()[:1] == b"{":
         return True
     return mentions_ensemble(path) and stands_alone(path)
 
@@ -62,8 +64,8 @@ def read(path: Path) -> Ensemble:
         found = read_graph(path)
         if found is not None:
             return found
-    what = "is empty" if not head else "is no model"
-    raise MisuseError(f"{path} {what}; {ACCEPTED}")
+    known = remedy(path) if head else f"is empty; {ACCEPTED}"
+    raise MisuseError(f"{path} {known or f'is no model; {ACCEPTED}'}")
 
 
 def begins(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import UnsupportedError
 from tacit.importers.trees.cuts import Cuts, at_most, equal_to
 from tacit.importers.trees.ensemble import Ensemble, Tree, interleaved
@@ -38,7 +38,7 @@ def histogram_boosted(estimator: Any) -> Ensemble:
         trees=interleaved([[tree(stage[result], known) for stage in stages] for result in range(results)]),
         labels=classes if len(classes) == results else (),
         columns=tuple(map(str, getattr(estimator, "feature_names_in_", ()))),
-        notes=() if link is None else (f"results are scores: {WORDS[link.function]}",),
+        notes=() if link is None else (f"results are scores: {link.words}",),
         link=link,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, below_or_equal
 
 Floats = NDArray[np.float64]
@@ -31,8 +31,8 @@ def isolated(estimator: Any) -> Ensemble:
         ties_left=True,
         columns=tuple(map(str, getattr(estimator, "feature_names_in_", ()))),
         notes=(
-            f"results are mean lengths of paths: {WORDS['isolation']}, c being {length:.9g}; an input is an outlier "
-            f"where score_samples is below {float(estimator.offset_):.9g}",
+            f"results are scores, the mean lengths of paths: {link.words}; an input is an outlier where score_samples "
+            f"is below {float(estimator.offset_):.9g}",
         ),
         link=link,
     )

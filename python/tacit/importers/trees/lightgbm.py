@@ -5,16 +5,17 @@ The format is that of `GBDT::SaveModelToString` and `Tree::ToString`; decisions 
 """
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.cuts import Cuts, at_most, categories, first_above, first_not_below
-from tacit.importers.trees.ensemble import Ensemble, Tree, interleaved
+from tacit.importers.trees.ensemble import Ensemble, Tree, coded, interleaved
 from tacit.importers.trees.grower import Grower
 
 MOST_RESULTS = 1 << 16
@@ -88,16 +89,36 @@ def converted(text: str, name: str) -> Ensemble:
     trees = [tree(entries) for _, entries in grown]
     link = link_of(header.get("objective", "custom"))
     columns = header.get("feature_names", "").split()
+    columns = columns if len(columns) == features else []
+    categories = listed(text, header.get("feature_infos", "").split(), features)
     return Ensemble(
         name=name,
         features=features,
         base=(0.0,) * results,
         trees=interleaved([trees[result::results] for result in range(results)]),
         divisor=len(grown) / results if "average_output" in header else 1.0,
-        columns=tuple(columns) if len(columns) == features else (),
-        notes=() if link is None else (f"results are scores: {WORDS[link.function]}",),
+        columns=tuple(columns),
+        notes=(
+            *(() if link is None else (f"results are scores: {link.words}",)),
+            *coded(categories, columns),
+        ),
         link=link,
+        categories=categories,
     )
+
+
+def listed(text: str, kinds: list[str], features: int) -> tuple[tuple[str | float, ...], ...]:
+    """The categories of each feature that a data frame had, where there is a list for each that is split by them."""
+    _, _, line = text.rpartition("\npandas_categorical:")
+    given = json.loads(line.split("\n")[0]) if line and line[:1] == "[" else []
+    # The kind of numbers is a range in brackets, that of categories are codes.
+    places = [at for at, kind in enumerate(kinds) if ":" in kind and not kind.startswith("[")]
+    if len(kinds) != features or len(places) != len(given) or not given:
+        return ()
+    found: list[tuple[str | float, ...]] = [()] * features
+    for at, values in zip(places, given, strict=True):
+        found[at] = tuple(value if isinstance(value, str) else float(value) for value in values)
+    return tuple(found)
 
 
 def link_of(objective: str) -> Link | None:

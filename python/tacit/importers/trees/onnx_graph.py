@@ -4,16 +4,17 @@
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import load
-from tacit.importers.packed import packed
+from tacit.importers.packed import packed, unpack
 from tacit.importers.trees.ensemble import Ensemble
 from tacit.importers.trees.onnx_nodes import attributes, forest, refuse
 
@@ -43,8 +44,14 @@ def mentions_ensemble(path: Path) -> bool:
     """Whether a file may have an ensemble of trees, without reading it as a model."""
     if not path.is_file() or path.stat().st_size > MOST_SCANNED:
         return False
+    return scanned(path.absolute(), path.stat().st_mtime_ns, path.stat().st_size)
+
+
+@lru_cache(maxsize=16)
+def scanned(path: Path, _written: int, _size: int) -> bool:
+    """Whether a file has the name of the operators in it; asked again of a file that did not change it reads nothing."""
     if packed(path):
-        return any(node.op_type in ENSEMBLES for node in load(path).graph.node)
+        return MARK in unpack(path)
     before = b""
     with path.open("rb") as file:
         while piece := file.read(1 << 24):
@@ -116,7 +123,7 @@ def of_node(model: onnx.ModelProto, found: Found, name: str, features: int | Non
     link = None if function is None else Link(function)
     given = attributes(node)
     classes = tuple(map(str, given.get("classlabels_strings") or given.get("classlabels_int64s") or ()))
-    notes = [] if link is None else [f"results are scores: {WORDS[link.function]}"]
+    notes = [] if link is None else [f"results are scores: {link.words}"]
     if len(classes) == 2 and len(grown.base) == 1:
         notes.append(f"the result is the score of class {classes[1]}, against class {classes[0]}")
     tested = max((int(tree.feature.max()) for tree in grown.trees), default=0) + 1

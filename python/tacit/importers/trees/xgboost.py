@@ -5,15 +5,16 @@ The format is that of https://xgboost.readthedocs.io/en/stable/tutorials/saving_
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.links import WORDS, Link
+from tacit.data.links import Link
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.trees.cuts import categories
-from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, interleaved
+from tacit.importers.trees.ensemble import LEAF, Ensemble, Tree, coded, interleaved
 from tacit.importers.trees.grower import Grower
 
 MOST_RESULTS = 1 << 16
@@ -90,18 +91,41 @@ def converted(content: Any, name: str, rounds: int | None) -> Ensemble:
     vector = any(vector_length(each) > 1 for each in model["trees"][:last])
     trees = [tree(each, scale[at], results if vector else 1) for at, each in enumerate(model["trees"][:last])]
     by_class = [[tree for tree, own in zip(trees, groups, strict=False) if own == group] for group in range(results)]
+    columns = tuple(map(str, learner.get("feature_names", ())))
+    categories = listed(model.get("cats", {}).get("enc", ()), int(parameters["num_feature"]))
+    notes += coded(categories, columns)
     function = OBJECTIVES[objective]
     link = None if function is None else Link(function)
-    notes += [] if link is None else [f"results are scores: {WORDS[link.function]}"]
+    notes += [] if link is None else [f"results are scores: {link.words}"]
     return Ensemble(
         name=name,
         features=int(parameters["num_feature"]),
         base=margins(parameters["base_score"], objective, results),
         trees=tuple(trees) if vector else interleaved(by_class),
-        columns=tuple(map(str, learner.get("feature_names", ()))),
+        columns=columns,
         notes=tuple(notes),
         link=link,
+        categories=categories,
     )
+
+
+def listed(encoders: Any, features: int) -> tuple[tuple[str | float, ...], ...]:
+    """The categories of each feature that a data frame had: texts by their bytes and offsets, or numbers.
+
+    XGBoost 3.2 cuts texts off that are no ASCII, since it counts their characters; none are known then.
+    """
+    found: list[tuple[str | float, ...]] = []
+    for each in encoders:
+        values = np.asarray(each.get("values", ()))
+        if "offsets" in each:
+            text = values.astype(np.uint8).tobytes()
+            ends = np.asarray(each["offsets"], np.int64).tolist()
+            if not text.isascii():
+                return ()
+            found.append(tuple(text[start:end].decode() for start, end in pairwise(ends)))
+        else:
+            found.append(tuple(map(float, values.tolist())))
+    return tuple(found) if len(found) == features and any(found) else ()
 
 
 def best(learner: Any) -> int | None:
