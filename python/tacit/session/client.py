@@ -207,7 +207,8 @@ class Client:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
 
         With a `schema` it may be a data frame, or a mapping from names of columns to arrays (N,), which may have
-        missing values where the model knows them; a data frame of numbers without one, its columns in the model's order.
+        missing values where the model knows them; or a data frame of numbers without one, with columns in the model's
+        order.
 
         Of a model with several inputs it is a mapping from their names to arrays (N, *shape); or an array (N, values)
         in which they lie flattened one after another, in the model's order. Inputs of a model with states are those of
