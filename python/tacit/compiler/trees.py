@@ -26,8 +26,8 @@ def compile_trees(source: Path, output: Path, options: "Options") -> dict[str, A
     """Compile the ensemble in a file of a tree library; raises as `compile_ensemble` and the readers of files do."""
     if options.selection != WHOLE:
         raise MisuseError(f"{source} is an ensemble of trees and has one result: leave --result and --input-... out")
-    ensemble = read(source) if is_trees(source) else read_behind(source)
-    return compile_ensemble(ensemble, source, output, options)
+    ensemble, schema = (read(source), None) if is_trees(source) else read_behind(source)
+    return compile_ensemble(ensemble, source, output, options, schema)
 
 
 def are_trees(source: Path) -> bool:
