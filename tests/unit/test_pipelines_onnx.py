@@ -8,12 +8,13 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tacit import Model, UnsupportedError, compile_model
+from tacit import MisuseError, Model, UnsupportedError, compile_model
 from tacit.importers.pipelines.onnx_ml import is_trees_behind, read
 
 ML = "ai.onnx.ml"
 RANDOM = np.random.default_rng(7)
 TREES, DEPTH = 8, 3
+REPLACED = {"replaced_value_float": float("nan")}
 
 
 def ensemble(reads, columns):
@@ -144,4 +145,21 @@ def test_texts_are_encoded_by_the_lists_of_the_graph(tmp_path):
 def test_other_nodes_are_refused_by_name(node, what, tmp_path):
     path = save(tmp_path / "x.onnx", [node, ensemble("ready", 4)], {"x": 4})
     with pytest.raises(UnsupportedError, match=what):
+        compile_model(path, tmp_path / "x.tacit")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Scaler", ["x"], ["ready"], "s", domain=ML, offset=[0.0] * 3, scale=[1.0] * 3),
+        helper.make_node("Imputer", ["x"], ["ready"], "i", domain=ML, imputed_value_floats=[0.0] * 9, **REPLACED),
+        helper.make_node("ArrayFeatureExtractor", ["x", "far"], ["ready"], "a", domain=ML),
+        helper.make_node("Gather", ["x"], ["ready"], "g", axis=1),
+        helper.make_node("Cast", ["x"], ["ready"], "c"),
+    ],
+)
+def test_damaged_nodes_are_refused(node, tmp_path):
+    far = numpy_helper.from_array(np.array([10**9], np.int64), "far")
+    path = save(tmp_path / "x.onnx", [node, ensemble("ready", 4)], {"x": 4}, [far])
+    with pytest.raises((MisuseError, UnsupportedError)):
         compile_model(path, tmp_path / "x.tacit")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from tacit.data.schema import Column, Feature, Schema
+from tacit.errors import MisuseError
 from tacit.importers.onnx import load
 from tacit.importers.pipelines.columns import Derived, Step, Table
 from tacit.importers.pipelines.moved import moved
@@ -83,12 +84,16 @@ def is_trees_behind(path: Path) -> bool:
 def read(path: Path) -> tuple[Ensemble, Schema | None]:
     """The ensemble of such a file, and how rows become its inputs where inputs of the model are single columns.
 
-    Raises `UnsupportedError` naming the node for what does not run.
+    Raises `UnsupportedError` naming the node for what does not run, `MisuseError` for nodes that do not hold together.
     """
     model = load(path)
     found = find(model)
     assert found is not None
-    return of_graph(model, found, path.stem)
+    try:
+        return of_graph(model, found, path.stem)
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+        what = f"{path} has nodes that do not fit together ({type(error).__name__}: {error})"
+        raise MisuseError(f"{what}; export the model again") from error
 
 
 def of_graph(model: onnx.ModelProto, found: Found, name: str) -> tuple[Ensemble, Schema | None]:
