@@ -167,7 +167,7 @@ class Model:
         return planned
 
     def suited_batch(self, terms: Terms) -> int:
-        """How many inputs of a session share a run with least predicted time; 1 of models that take no rows of numbers."""
+        """How many inputs of a session share a run with least predicted time; 1 unless inputs are rows of numbers."""
         return _core.suited_batch(str(self.path), json.dumps(terms.options()))
 
     def compare_suites(self, terms: Terms | None = None) -> list[dict[str, Any]]:

@@ -278,10 +278,8 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     let link = link(options.network.as_deref())?;
     let conditions = conditions(link, options.rates);
     let settings = options.settings.planned_for(link);
-    let model = &match settings.reveal {
-        Reveal::Bucket => Cow::Owned(revealing(model.clone(), settings.reveal, &options.edges)?),
-        _ => Cow::Borrowed(model),
-    };
+    let model = shown(model, options)?;
+    let model = model.as_ref();
     let planning = planning(&options.protocols, options.network.as_deref(), options.rates)?;
     let (plan, sources, alternatives) = match (&planning, options.explain) {
         (Planning::Best(_), _) | (Planning::Plain, true) => {
@@ -311,14 +309,23 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     })
 }
 
+/// The model with the edges of its buckets, where these are revealed.
+fn shown<'a>(model: &'a Model, options: &PlanOptions) -> Result<Cow<'a, Model>> {
+    Ok(match options.settings.reveal {
+        Reveal::Bucket => Cow::Owned(revealing(model.clone(), Reveal::Bucket, &options.edges)?),
+        _ => Cow::Borrowed(model),
+    })
+}
+
 /// How many inputs a run should have in a session of `options.inputs`, where nobody says.
 ///
 /// # Errors
-/// [`Error::Misuse`] for an unknown network.
+/// [`Error::Misuse`] for an unknown network and for edges that the model cannot have.
 pub fn suited_batch(model: &Model, options: &PlanOptions) -> Result<usize> {
     let link = link(options.network.as_deref())?;
     let conditions = conditions(link, options.rates);
     let settings = options.settings.planned_for(link);
+    let model = shown(model, options)?;
     Ok(planner::suited_batch(&model.graph, settings, &conditions, options.inputs))
 }
 

@@ -69,8 +69,8 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Plans `count` complete trees of one shape, in stages of about as many levels each: of those with 2 to 4
-    /// levels in fewest bytes, where a round counts as [`ROUND_BYTES`].
+    /// Plans `count` complete trees of one shape, in stages of about as many levels each: of those
+    /// with at most 4 levels in fewest bytes, where a round counts as [`ROUND_BYTES`].
     ///
     /// # Errors
     /// [`Error::Misuse`] for shapes that have no stages: tables, and trees of a single level.
