@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +20,12 @@ from tacit.data.links import Link
 from tacit.data.parts import unit_of_each
 from tacit.data.preprocess import Preprocessing, from_json
 from tacit.data.ranges import KEYS, Bounds
+from tacit.data.schema import Schema
+from tacit.data.schema import parse as parse_schema
+from tacit.data.tables import by_column, is_frame
 from tacit.data.text import ENTRY, Text, stored
 from tacit.data.wanted import Wanted
+from tacit.errors import MisuseError
 from tacit.importers.source import Part, Selection
 from tacit.session.terms import Terms
 
@@ -66,10 +70,29 @@ class Model:
         names = json.loads(metadata.entries(self.path).get(metadata.COLUMNS, "[]"))
         return tuple(map(str, names))
 
+    @cached_property
+    def schema(self) -> Schema | None:
+        """How rows of a table become inputs and what results mean, of a model of tables that knows its columns."""
+        _ = self.description  # a file that is no model is refused as such
+        stored = metadata.entries(self.path).get(metadata.SCHEMA)
+        if stored is None:
+            return None
+        found = parse_schema(stored, str(self.path))
+        return found if self.error is None else found.with_error(self.error)
+
+    @cached_property
+    def error(self) -> float | None:
+        """How far sums of leaves are from those in real numbers at most, of decision trees; None of other models.
+
+        Each leaf and the base score are rounded to the unit of the result, by half of it at most.
+        """
+        trees = (metadata.noted(metadata.entries(self.path).get(metadata.OPTIONS)) or {}).get(metadata.TREES)
+        return None if trees is None else (int(trees) + 1) * self.output_scale / 2
+
     @property
     def wanted(self) -> Wanted:
         """What the model takes, for those who read inputs from files."""
-        return Wanted(self.input_shape, self.inputs, self.columns, self.reads_keys)
+        return Wanted(self.input_shape, self.inputs, self.columns, self.reads_keys, self.schema)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -140,6 +163,10 @@ class Model:
         planned: dict[str, Any] = json.loads(_core.plan(str(self.path), json.dumps(options)))
         return planned
 
+    def suited_batch(self, terms: Terms) -> int:
+        """How many inputs of a session share a run with least predicted time; 1 of models that take no rows of numbers."""
+        return _core.suited_batch(str(self.path), json.dumps(terms.options()))
+
     def compare_suites(self, terms: Terms | None = None) -> list[dict[str, Any]]:
         """What every suite would take: `suite`, `protocols`, and the plan's `report` or the `reason` it cannot run."""
         options = (terms or Terms()).options()
@@ -155,14 +182,28 @@ class Model:
         found["options"] = metadata.noted(found["options"])
         return found
 
+    def encode(self, rows: Any) -> NDArray[np.float32]:
+        """Inputs (N, *shape) of rows: a data frame, or a mapping from names of columns to arrays (N,).
+
+        Raises `MisuseError` for columns that are missing, and where the model does not know its columns.
+        """
+        schema = self.wanted.rows
+        if schema is None:
+            raise MisuseError(f"{self.path} does not know the names of its columns; give an array")
+        return schema.encode(by_column(rows))
+
     def simulate(
-        self, x: NDArray[np.float32], progress: Progress | None = None, seed: int | None = None
+        self, x: NDArray[np.float32] | Any, progress: Progress | None = None, seed: int | None = None
     ) -> NDArray[np.int64]:
         """Integer outputs (N, outputs) of the interpreter for inputs (N, *shape), on all processors.
+
+        Models of tables also take a data frame, or a mapping from names of columns to arrays (N,).
 
         With a `seed` stochastic rounding is drawn from it, as the default protocols round. Inputs of a model with
         states are those of one session, in order.
         """
+        if is_frame(x) or isinstance(x, Mapping):
+            x = self.encode(x)
         if self.states:
             return np.asarray(_core.simulate(str(self.path), x, seed))
         with ThreadPoolExecutor(processors(), "tacit-simulate") as pool:

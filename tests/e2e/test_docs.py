@@ -26,7 +26,7 @@ from encoders import Export, write_tokenizer
 from encoders import write as write_encoder
 from networks import Network
 from PIL import Image
-from tacit import _core
+from tacit import _core, compile_model
 from tacit.cli import main
 
 RUNNABLE = ("sh", "python")
@@ -96,6 +96,7 @@ def shelf(tmp_path_factory, compiled):
     few_bits.network(folder / "DIR")
     write_pictures(folder)
     write_texts(folder)
+    write_tables(folder)
     return folder
 
 
@@ -122,6 +123,20 @@ def write_texts(folder):
     (folder / "sentences.txt").write_text("\n".join(lines) + "\n")
     rows = [f"{first}\t{second}\t{index}.5" for index, (first, second) in enumerate(pairwise(lines))]
     (folder / "stsb_dev.tsv").write_text("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n")
+
+
+def write_tables(folder):
+    """A model of XGBoost, and rows with a column of answers."""
+    shutil.copy(ROOT / "tests/golden/xgboost_small.json", folder / "fraud.json")
+    stored = json.loads((ROOT / "tests/golden/xgboost_small_margins.json").read_text())
+    x = np.asarray(stored["rows"], np.uint32).view(np.float32)
+    names = json.loads((folder / "fraud.json").read_text())["learner"]["feature_names"]
+    lines = [",".join(["id", *names, "fraud"])]
+    for at, row in enumerate(x[:32]):
+        cells = ("" if np.isnan(value) else f"{value:.9g}" for value in row)
+        lines.append(",".join([f"p-{at:04}", *cells, str(int(stored["margins"][at] > 0))]))
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
+    compile_model(folder / "fraud.json", folder / "fraud.tacit")
 
 
 @pytest.fixture
@@ -180,6 +195,7 @@ CONVOLUTION = ("--height", "8", "--width", "8", "--in", "2", "--out", "2")
 PRINTED = {
     "compile": ["compile", "mnist.onnx", "-o", "x.tacit", *CALIBRATION],
     "compile lola": ["compile", ASSETS / "lola_small.onnx", "-o", "x.tacit", "--suite", "lola", *CALIBRATION],
+    "compile trees": ["compile", "fraud.json", "-o", "x.tacit"],
     "compile text": ["compile", "all-MiniLM-L6-v2", "-o", "x.tacit", "--sequence", "16"],
     "plan": ["plan", "model.tacit", "--network", "wan", "--batch", "2", "--offline", "1"],
     "plan NAME": ["plan", "mlp"],
@@ -189,6 +205,9 @@ PRINTED = {
     "run": ["run", "model.tacit", "in.npy"],
     "run, probabilities": ["run", "model.tacit", "in.npy", "--reveal", "probability"],
     "evaluate": ["evaluate", "model.tacit", "test.npz", "--model", "model.onnx"],
+    "run, rows": ["run", "fraud.tacit", "rows.csv", "--id", "id", "--batch", "32"],
+    "simulate, rows": ["simulate", "fraud.tacit", "rows.csv", "--id", "id"],
+    "evaluate, rows": ["evaluate", "fraud.tacit", "rows.csv", "--target", "fraud", "--expected", "fraud"],
     "evaluate, private": ["evaluate", "model.tacit", "test.npz", "--mode", "private"],
     "token": ["token", "ward-3"],
     "budget show": ["budget", "show", "--ledger", "budgets.db"],

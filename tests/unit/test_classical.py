@@ -93,7 +93,15 @@ def test_scores_before_the_softmax_can_be_the_result(tmp_path):
 
 
 SUPPORT = {"support_vectors": numbers(6, 4), "kernel_params": [0.5, 0.25, 2.0]}
-KERNELS = [("LINEAR", 0, 1), ("POLY", 1, 1), ("POLY", 2, 3), ("POLY", 3, 4), ("POLY", 4, 4), ("SIGMOID", 0, 3)]
+KERNELS = [
+    ("LINEAR", 0, 1),
+    ("POLY", 1, 1),
+    ("POLY", 2, 3),
+    ("POLY", 3, 4),
+    ("POLY", 4, 4),
+    ("SIGMOID", 0, 3),
+    ("RBF", 0, 7),
+]
 
 
 @pytest.mark.parametrize(("kernel", "degree", "count"), KERNELS)
@@ -110,7 +118,7 @@ def test_support_vector_machines(tmp_path, kernel, degree, count):
 
 
 REFUSED = {
-    "RBF": ({"kernel_type": "RBF"}, "`svmregressor`: ai.onnx.ml.SVMRegressor with kernel RBF; use a linear"),
+    "kernel": ({"kernel_type": "OWN"}, "`svmregressor`: ai.onnx.ml.SVMRegressor with kernel OWN; use a linear"),
     "degree": ({"kernel_type": "POLY", "kernel_params": [1.0, 0.0, 5.0]}, "polynomial of degree 5"),
     "too few numbers": ({"support_vectors": [1.0, 2.0, 3.0]}, "do not fit together .*; export the model again"),
     "one class": ({"one_class": 1}, "of one class"),

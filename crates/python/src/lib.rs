@@ -31,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::inspect, module)?)?;
     module.add_function(wrap_pyfunction!(model::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(model::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(model::suited_batch, module)?)?;
     module.add_function(wrap_pyfunction!(model::compare_suites, module)?)?;
     module.add_function(wrap_pyfunction!(model::link, module)?)?;
     module.add_function(wrap_pyfunction!(session::predict, module)?)?;

@@ -125,6 +125,14 @@ pub(crate) fn plan(py: Python<'_>, path: &str, options_json: &str) -> PyResult<S
     json(&py.detach(|| tacit::plan(&model, &chosen)).map_err(raise)?)
 }
 
+/// How many inputs a run should have.
+#[pyfunction]
+pub(crate) fn suited_batch(py: Python<'_>, path: &str, options_json: &str) -> PyResult<usize> {
+    let chosen: PlanOptions = options(options_json)?;
+    let model = open(path)?;
+    py.detach(|| tacit::suited_batch(&model, &chosen)).map_err(raise)
+}
+
 /// What every suite would take for a model, as a JSON list.
 #[pyfunction]
 pub(crate) fn compare_suites(py: Python<'_>, path: &str, options_json: &str) -> PyResult<String> {

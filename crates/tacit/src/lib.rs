@@ -35,7 +35,9 @@ pub use lab::{
     Calibrated, Compared, CotSource, Counted, Measured, Operation, Told, Took, Wanted, calibrated,
     compare, count, wanted,
 };
-pub use model::{Description, PlanOptions, Planned, compile, describe, plan, simulate};
+pub use model::{
+    Description, PlanOptions, Planned, compile, describe, plan, simulate, suited_batch,
+};
 pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, open_secret, planned_shape, public_plan,
     seal_secret,

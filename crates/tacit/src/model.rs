@@ -311,6 +311,17 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     })
 }
 
+/// How many inputs a run should have in a session of `options.inputs`, where nobody says.
+///
+/// # Errors
+/// [`Error::Misuse`] for an unknown network.
+pub fn suited_batch(model: &Model, options: &PlanOptions) -> Result<usize> {
+    let link = link(options.network.as_deref())?;
+    let conditions = conditions(link, options.rates);
+    let settings = options.settings.planned_for(link);
+    Ok(planner::suited_batch(&model.graph, settings, &conditions, options.inputs))
+}
+
 /// The graph's errors in the words of the public API.
 pub(crate) fn refused(error: graph::Error) -> Error {
     match error {

@@ -397,8 +397,8 @@ pub(crate) fn planning(
         ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
             let known = "auto, plain, measured, digits1 to digits8, circuits, \
-                         rows1 to rows8, table, packing1 to packing4, folded1 to folded8, \
-                         transfers, ahead";
+                         rows1 to rows8, stages1 to stages8, table, packing1 to packing4, \
+                         folded1 to folded8, transfers, ahead";
             Error::misuse(format!("no protocols `{name}`; there are {known}"))
         })?),
     })

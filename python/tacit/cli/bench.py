@@ -170,7 +170,7 @@ def model(
     """Measure private predictions with a model: two processes over TLS on loopback, or on --network."""
     compiled = Model(model)
     examples = (
-        random_examples(compiled, options.batch)
+        random_examples(compiled, options.batch or 1)
         if inputs is None
         else load(inputs, compiled.input_shape, compiled.preprocessing)
     )

@@ -321,6 +321,8 @@ def compile_command(
     terminal.console.print(f"wrote {output}", highlight=False)
     if "plan" in summary:
         terminal.console.print(f"wrote {summary['plan']}: clients who send files need it", highlight=False)
+    if "schema" in summary:
+        terminal.console.print(f"wrote {summary['schema']}: clients read tables with it", highlight=False)
     if "text" in summary:
         terminal.console.print(f"wrote {summary['text']}: give it to clients", highlight=False)
 
@@ -328,10 +330,10 @@ def compile_command(
 def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, Any]:
     """Compile `model` into `output`, with a warning where nothing calibrates it; gives the summary of its layers."""
     from tacit.compiler.compiler import compile_model
+    from tacit.compiler.trees import are_trees
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_trees
 
-    if is_trees(model):
+    if are_trees(model):
         return compile_model(model, output, None, None, options.options(model, None))
     trained = is_quantised(model)
     reading = options.reading() if options.reads_text(model, trained) else None
@@ -374,12 +376,12 @@ def report(model: Path, options: CompileOptions, json: bool) -> None:
 
 def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
+    from tacit.compiler.trees import are_trees
     from tacit.importers.check import Problems, check
     from tacit.importers.quantised import is_quantised
-    from tacit.importers.trees import is_trees
 
     trained = is_quantised(model)
-    if trained or is_trees(model):
+    if trained or are_trees(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

@@ -7,7 +7,8 @@ import typer
 
 from tacit.cli.options import AsJson, ModelFile
 from tacit.cli.pair import PairOptions
-from tacit.measure import evaluation
+from tacit.data.examples import Examples
+from tacit.measure import evaluation, tables
 from tacit.measure.quality import Metric
 from tacit.model import Model
 from tacit.report import terminal
@@ -19,8 +20,8 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA.npz|TEXTS.tsv",
-            help="Inputs `x` (or pixels) and labels `y`; or texts, "
+            metavar="DATA.npz|ROWS.csv|TEXTS.tsv",
+            help="Inputs `x` (or pixels) and labels `y`; rows of a table (.csv, .parquet) with --target; or texts, "
             "with columns sentence1, sentence2 and score or label, or sentence and label.",
             show_default=False,
         ),
@@ -37,6 +38,14 @@ def evaluate(
         Metric,
         typer.Option(help="How results are compared with the float model's. auto: by the shape of a result."),
     ] = "auto",
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Of a table: the column of true classes, or of true numbers."),
+    ] = None,
+    expected: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Of a table: the column of the library's own scores, to compare with."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run.
@@ -48,11 +57,19 @@ def evaluate(
     Of two classes: F1 and Matthews' correlation too; of estimated scores: Pearson's and Spearman's. Classifiers
     read both sentences of a pair at once. Of sentence encoders: cosines with the float embeddings, and how
     well those of pairs rank their scores.
+
+    Of rows of a table with --target: accuracy, area under the ROC curve, log loss and the statistic of Kolmogorov and
+    Smirnov of classifiers; root mean square error, mean absolute error and R2 of estimates.
     """
     pair = options.pair(Model(model))
     with terminal.progress("evaluating") as advance:
-        given, reference = evaluation.read(pair.model, data, limit), evaluation.Reference(source, metric)
-        content = evaluation.evaluate(mode, pair, given, reference, advance)
+        kept = tuple(dict.fromkeys(name for name in (target, expected) if name is not None))
+        given = evaluation.read(pair.model, data, limit, kept)
+        if isinstance(given, Examples) and kept:
+            content = tables.evaluate(mode, pair, given, tables.Columns(target, expected), advance)
+        else:
+            reference = evaluation.Reference(source, metric)
+            content = evaluation.evaluate(mode, pair, given, reference, advance)
     if json:
         terminal.emit_json(content)
     else:

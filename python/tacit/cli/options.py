@@ -119,7 +119,7 @@ Protocols = Annotated[
         metavar="auto|plain|measured|HOW",
         help="How layers run: auto plans each for --network (plain without one); measured (only `serve`): for the "
         "link to each client, measured when it connects. Or one way for all layers that have it: digits1 to digits8: "
-        "comparisons by transfers of so many bits at a time; circuits: garbled; rows1 to rows8, table, packing1 to "
+        "comparisons by transfers of so many bits at a time; circuits: garbled; rows1 to rows8, stages1 to stages8, table, packing1 to "
         "packing4, folded1 to folded8, transfers, ahead: see the documentation of the planner.",
     ),
 ]
@@ -137,8 +137,18 @@ Batch = Annotated[
         min=1,
         max=16384,
         metavar="B",
-        help="Inputs of one run, up to 64, of lola 16384: they share rounds and ciphertexts. The last run is "
+        help="Inputs of one run, up to 64, of rows of numbers 1024, of lola 16384: they share rounds and ciphertexts. The last run is "
         "filled up with zeros.",
+    ),
+]
+SuitedBatch = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=16384,
+        metavar="B",
+        help="Inputs of one run, up to 64, of rows of numbers 1024, of lola 16384: they share rounds and ciphertexts. The last run is "
+        "filled up with zeros. Default: 1, of a table with several rows what takes least time.",
     ),
 ]
 Timeout = Annotated[

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from tacit.cli.options import (
     AcceptLeakage,
-    Batch,
     Network,
     Offline,
     PostQuantum,
     Protocols,
     RevealTo,
+    SuitedBatch,
     Threads,
     Timeout,
     Transfers,
@@ -27,7 +27,7 @@ class PairOptions:
     ot: Transfers = "auto"
     post_quantum: PostQuantum = False
     offline: Offline = 0
-    batch: Batch = 1
+    batch: SuitedBatch = None
     threads: Threads = None
     timeout: Timeout = TIMEOUT_SECONDS
     network: Network = None

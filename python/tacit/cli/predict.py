@@ -23,12 +23,15 @@ from tacit.cli.options import (
     Tokenizer,
 )
 from tacit.cli.passphrase import PassphraseFile
-from tacit.cli.results import logits, show_prediction
+from tacit.cli.results import logits, made, show_prediction
+from tacit.cli.rows import RowOptions
 from tacit.data.examples import by_name
 from tacit.data.inputs import Inputs, read
 from tacit.data.parts import joined
 from tacit.data.preprocess import parse
+from tacit.data.schema import read as read_schema
 from tacit.data.text import read as read_text
+from tacit.data.wanted import Wanted
 from tacit.report import sentences, terminal
 from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client
 
@@ -41,6 +44,13 @@ class InputOptions:
     text: Texts = None
     tokenizer: Tokenizer = None
     preprocess: Preprocess = None
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="X.schema",
+            help="How rows become inputs and what results mean: the file `compile` wrote for clients.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -115,17 +125,20 @@ class ServerOptions:
         )
 
 
-def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -> None:
+def predict(server: ServerOptions, inputs: InputOptions, rows: RowOptions, json: AsJson = False) -> None:
     """Send an input, encrypted and shared, to a server and print the result.
 
     The server learns neither the input nor the result. No model file is needed: the client gets
     the public plan, checks it, and shows what it cost. The plan does not say how pictures become
     inputs: --preprocess does. Nor does it say how text does: --tokenizer does, with the file X.text
-    that `compile` wrote for clients. Every text fills the model's length, which is all that the server learns of it.
+    that `compile` wrote for clients; nor what columns of a table are called: --schema does, with X.schema.
+    Every text fills the model's length, which is all that the server learns of it.
     """
     client = server.client()
     reading = None if inputs.tokenizer is None else read_text(inputs.tokenizer)
     preprocessing = None if inputs.preprocess is None else parse(inputs.preprocess)
+    schema = None if inputs.schema is None else read_schema(inputs.schema)
+    wanted = Wanted(None, schema=schema, kept=rows.kept)
     named = by_name(Path(inputs.inputs[0])) if inputs.inputs and len(inputs.inputs) == 1 else None
     if named is not None:
         with terminal.progress("predicting") as advance:
@@ -134,19 +147,24 @@ def predict(server: ServerOptions, inputs: InputOptions, json: AsJson = False) -
         x = joined(prediction.parts("inputs"), named) if prediction.parts("inputs") else next(iter(named.values()))
         given = Inputs(x, None, [f"input {index}" for index in range(count)])
     else:
-        given = read(inputs.inputs or [], inputs.text, None, preprocessing, reading)
+        given = read(inputs.inputs or [], inputs.text, wanted, preprocessing, reading)
         # Only tables are read with missing values.
         client = replace(client, missing=not bool(np.isfinite(given.x).all()))
         with terminal.progress("predicting") as advance:
             prediction = client.predict(given.x, advance, terminal.Notices())
     clipped = check(given.x, prediction.bounds)
+    found = made(rows, given, prediction, None if schema is None else schema.result, inputs.inputs or [])
     if json:
         content = {"inputs": len(prediction.outputs), **prediction.report, "output": prediction.classes.tolist()}
         content["clipped"] = clipped
+        content |= {} if found is None else found.fields()
         terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})
         return
     if "card" in prediction.report:
         terminal.show_card(prediction.report["card"])
-    show_prediction(given, reading, prediction)
+    if found is None:
+        show_prediction(given, reading, prediction)
+    else:
+        found.show()
     terminal.console.print(terminal.layer_table(prediction.report))
     terminal.console.print(terminal.phase_table(prediction.report))

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.cli.rows import Results, RowOptions, are_rows
 from tacit.data.inputs import Inputs
 from tacit.data.links import Link
 from tacit.data.parts import apart
+from tacit.data.schema import Result, usual
 from tacit.data.text import Text
 from tacit.importers.source import Part
 from tacit.report import sentences, terminal
 from tacit.session.client import Prediction
+from tacit.session.reveal import BUCKET
 
 
 def show_results(
@@ -60,6 +63,20 @@ def show_prediction(given: Inputs, text: Text | None, prediction: Prediction) ->
     parts = prediction.parts("outputs")
     certain, link = prediction.probabilities, prediction.link
     show_results(given, text, prediction.classes, prediction.logits, names, shape, certain, parts, link)
+
+
+def made(
+    rows: RowOptions, given: Inputs, prediction: Prediction, meaning: Result | None, files: Sequence[str]
+) -> Results | None:
+    """Results of rows of a private run, written to a file where someone asks for that; None for other results."""
+    if len(prediction.parts("outputs")) > 1 or not are_rows(given, rows, meaning, files):
+        return None
+    known = usual(prediction.outputs.shape[1], prediction.names, prediction.link)
+    names = [] if meaning is not None and prediction.report["reveal"] != BUCKET else prediction.names
+    found = rows.results(given, prediction.logits, prediction.classes, meaning or known, names)
+    if rows.output is not None:
+        found.write(rows.output)
+    return found
 
 
 def by_name(results: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from tacit.cli.clipping import check
 from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
-from tacit.cli.results import logits, show_prediction
+from tacit.cli.results import logits, made, show_prediction
+from tacit.cli.rows import RowOptions
 from tacit.data.inputs import read
 from tacit.model import Model
 from tacit.report import sentences, terminal
@@ -12,6 +13,7 @@ from tacit.report import sentences, terminal
 def run(
     model: ModelFile,
     options: PlannedPairOptions,
+    rows: RowOptions,
     inputs: InputFiles = None,
     text: Texts = None,
     strict: Strict = False,
@@ -22,13 +24,20 @@ def run(
     Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
     """
     compiled = Model(model)
-    given = read(inputs or [], text, compiled.wanted, compiled.preprocessing, compiled.text)
+    wanted = compiled.wanted._replace(kept=rows.kept)
+    given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)
     clipped = check(given.x, compiled.bounds, strict)
     with terminal.progress("running") as advance:
         done = options.planned(compiled).run(given.x, given.y, advance)
+    meaning = None if compiled.schema is None else compiled.schema.result
+    found = made(rows, given, done.prediction, meaning, inputs or [])
     if json:
         fields = sentences.content(compiled.text, given, done.prediction.logits)
+        fields |= {} if found is None else found.fields()
         terminal.emit_json({**done.report, **logits(done.prediction), "clipped": clipped, **fields})
         return
-    show_prediction(given, compiled.text, done.prediction)
+    if found is None:
+        show_prediction(given, compiled.text, done.prediction)
+    else:
+        found.show()
     terminal.show_run(done.report)

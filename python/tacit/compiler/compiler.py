@@ -24,15 +24,15 @@ from tacit.compiler.reading import Reading, describe, of_text
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
-from tacit.compiler.trees import compile_trees
+from tacit.compiler.trees import are_trees, compile_trees
 from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
+from tacit.data.schema import Schema
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
 from tacit.importers.source import WHOLE, Selection, Source, Unit
-from tacit.importers.trees import is_trees
 from tacit.session.lola_files import write_plan
 
 Rounding = Literal["stochastic", "exact"]
@@ -91,6 +91,7 @@ class Options:
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
     of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
+    `schema` says how rows of a table become inputs, and what results mean.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
     saw, and how the client packs its input (the cheapest way unless given).
@@ -121,6 +122,7 @@ class Options:
     input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
+    schema: Schema | None = None
     say: Callable[[str], None] = silent
 
     @property
@@ -168,6 +170,7 @@ class Options:
         """What the file keeps beside the graph: where the model comes from, and how its inputs are made."""
         made = {} if self.preprocessing is None else {metadata.PREPROCESS: self.preprocessing.to_json()}
         made |= {} if text is None else {ENTRY: text.to_json()}
+        made |= {} if self.schema is None else {metadata.SCHEMA: self.schema.to_json()}
         made |= {} if self.salt_of is None else {metadata.SALT: metadata.salt(self.salt_of)}
         return {**metadata.origin(source, self.noted(calibrated)), **made}
 
@@ -215,7 +218,7 @@ def compile_once(
     """As `compile_model`, with the widths of the options or those that are always taken without."""
     _core.check_suite(options.suite, options.accept_leakage)
     check_passes(options)
-    if is_trees(source):
+    if are_trees(source):
         return compile_trees(source, output, options)
     if is_quantised(source):
         if options.selection != WHOLE:

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compiler.compiler import Options, compile_model
-from tacit.compiler.trees import compile_ensemble
-from tacit.errors import MisuseError
+from tacit.compiler.pipelines import compile_pipeline
+from tacit.compiler.trees import are_trees, compile_ensemble
+from tacit.data.schema import Schema
+from tacit.data.tables import is_frame
+from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.packed import model_name
-from tacit.importers.trees import is_ensemble, is_trees, of_estimator
+from tacit.importers.pipelines import Layers, Trees, is_pipeline
+from tacit.importers.pipelines import read as read_pipeline
+from tacit.importers.trees import is_ensemble, of_estimator
+from tacit.importers.trees.meaning import result_of
 from tacit.model import Model
 
 Floats = NDArray[np.float32]
@@ -50,28 +57,47 @@ def compile_object(
     input_range: tuple[float, float] | None = None,
     options: Options | None = None,
 ) -> Model:
-    """Compile a module of PyTorch, an estimator, a booster of a tree library, an ONNX model, or the path of a model.
+    """Compile a module of PyTorch, an estimator or pipeline, a booster of a tree library, an ONNX model, or a path.
 
     `example` are inputs (N, ...), a hundred or so typical ones: they calibrate the model, and a module of PyTorch
-    is exported for their shape. Without them random inputs in `input_range` (0 to 1) do, which costs accuracy; decision
-    trees need none.
+    is exported for their shape. Of a pipeline they are rows (N, columns), an array or a data frame. Without them
+    random inputs in `input_range` (0 to 1) do, which costs accuracy; decision trees need none, and pipelines take what
+    their scalers saw.
     `output` is the file to write; without it the file is temporary and is deleted when Python ends.
     Raises `MisuseError` for an object that is no model, and `UnsupportedError`, naming the node, for a model that
     Tacit cannot run.
     """
+    target = Path(temporary(), f"{name_of(model)}.tacit") if output is None else Path(output)
+    if is_pipeline(model) and (found := pipeline(model, example)) is not None:
+        compile_pipeline(found, name_of(model), example, target, options)
+        return Model(target)
     ensemble = of_estimator(model) if is_ensemble(model) else None
     x = None if example is None or ensemble is not None else inputs(example)
-    target = Path(temporary(), f"{name_of(model)}.tacit") if output is None else Path(output)
     if ensemble is not None:
-        compile_ensemble(ensemble, Path(name_of(model)), target, options)
+        classes = tuple(map(str, np.asarray(getattr(model, "classes_", ())).tolist()))
+        schema = Schema.plain(ensemble.columns, result_of(ensemble, classes)) if ensemble.columns else None
+        compile_ensemble(ensemble, Path(name_of(model)), target, options, schema)
         return Model(target)
     with written(model, x) as source:
         compile_model(source, target, x, input_range, options)
-        guessed = x is None and input_range is None and not source.is_dir() and not is_trees(source)
+        guessed = x is None and input_range is None and not source.is_dir() and not are_trees(source)
     if guessed and (options is None or options.reading is None):
         what = "no example inputs: ranges are guessed from random inputs in [0, 1], which costs accuracy"
         warnings.warn(what, stacklevel=2)
     return Model(target)
+
+
+def pipeline(model: Any, example: Any) -> Layers | Trees | None:
+    """What is read of a pipeline of scikit-learn; None where its exporter has to do.
+
+    Raises `UnsupportedError` with what does not run where the exporter is not installed either.
+    """
+    try:
+        return read_pipeline(model, example)
+    except UnsupportedError:
+        if find_spec("skl2onnx") is None or is_frame(example):
+            raise
+        return None
 
 
 def inputs(example: Any) -> Floats:

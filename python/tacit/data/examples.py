@@ -2,7 +2,7 @@
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from tacit.data import claims, tables
 from tacit.data.parts import joined
 from tacit.data.pictures import is_picture, pixels
 from tacit.data.preprocess import Pixels, Preprocessing
+from tacit.data.schema import Schema
 from tacit.data.tables import is_table
 from tacit.data.wanted import Wanted
 from tacit.errors import MisuseError
@@ -39,11 +40,16 @@ UNREADABLE = (
 
 
 class Examples(NamedTuple):
-    """Inputs as read from the file, float32, and labels (N,) when it has any, or numbers (N,) to be estimated."""
+    """Inputs as read from the file, float32, and labels (N,) when it has any, or numbers (N,) to be estimated.
+
+    Of a table `kept` are columns that were asked for beside the inputs, and `extra` names those that were left out.
+    """
 
     x: NDArray[np.float32]
     y: NDArray[np.int64] | None
     scores: NDArray[np.float64] | None = None
+    kept: Mapping[str, Sequence[Any]] = {}
+    extra: tuple[str, ...] = ()
 
 
 def load(
@@ -71,8 +77,10 @@ def load_one(path: Path, wanted: Wanted, preprocessing: Preprocessing | None = N
     if named is not None and parts:
         arrays: dict[str, NDArray[Any]] = {name: named[name] for name in ("y",) if name in named}
         arrays["x"] = joined(parts, {name: array for name, array in named.items() if name != "y"})
+    elif is_table(path):
+        return of_table(path, wanted)
     else:
-        arrays = {"x": table(path, wanted)} if is_table(path) else read(path, preprocessing)
+        arrays = read(path, preprocessing)
     x: NDArray[Any] = arrays["x"]
     if x.dtype == np.uint8 and preprocessing is not None and x.size:
         x = preprocessing.inputs(channels_last(path, x, preprocessing.channels))
@@ -80,11 +88,13 @@ def load_one(path: Path, wanted: Wanted, preprocessing: Preprocessing | None = N
         advice = "convert them with x.astype(np.float32)"
         advice += ", or name the preprocessing of pixels (--preprocess)" if x.dtype == np.uint8 else ""
         raise MisuseError(f"{path} holds {x.dtype} inputs; {advice}")
+    if wanted.schema is not None and not wanted.schema.is_plain and x.shape[1:] == (len(wanted.schema.columns),):
+        return encoded(path, x, arrays.get("y"), wanted.schema)
     if shape is not None:
         x = batch(path, x, shape)
     if x.size == 0 or x.ndim == 0:
         raise MisuseError(f"{path} holds no input: its shape is {list(x.shape)}")
-    if not (wanted.missing or is_table(path) or np.isfinite(x).all()):
+    if not (wanted.missing or np.isfinite(x).all()):
         raise MisuseError(f"{path} holds NaN or infinity")
     y = arrays.get("y")
     return Examples(np.ascontiguousarray(x), labels(path, y, len(x)), scores(path, y, len(x)))
@@ -129,7 +139,9 @@ def load_wanted(paths: Sequence[Path], wanted: Wanted, preprocessing: Preprocess
             raise MisuseError(f"{path} has shape {shapes} like {paths[0]}; each of several files needs a batch axis")
     known = [part.y for part in read if part.y is not None]
     y = np.concatenate(known) if len(known) == len(read) else None
-    return Examples(np.concatenate([part.x for part in read]), y)
+    kept = {name: [value for part in read for value in part.kept[name]] for name in wanted.kept}
+    extra = tuple(dict.fromkeys(name for part in read for name in part.extra))
+    return Examples(np.concatenate([part.x for part in read]), y, None, kept, extra)
 
 
 def origins(paths: Sequence[Path], count: int) -> list[str]:
@@ -160,9 +172,30 @@ def channels_last(path: Path, x: Pixels, channels: int) -> Pixels:
     raise MisuseError(f"{path} has pixels of shape {list(x.shape)}; need {wanted}")
 
 
-def table(path: Path, wanted: Wanted) -> NDArray[np.float32]:
-    """The rows of a .csv file, by the model's names where it has some."""
-    return tables.read(path, wanted.columns)
+def of_table(path: Path, wanted: Wanted) -> Examples:
+    """The rows of a .csv or .parquet file, by the model's names where it has some.
+
+    Raises `MisuseError` for values that are missing where the model does not know missing values.
+    """
+    rows = tables.load(path, wanted.rows, wanted.kept)
+    x = rows.x if wanted.shape is None else batch(path, rows.x, wanted.shape)
+    if wanted.shape is not None and not (wanted.missing or np.isfinite(x).all()):
+        row, place = (int(found[0]) for found in np.nonzero(~np.isfinite(x)))
+        where = f"row {row + 1}" + (f", column `{named(wanted, place)}`" if wanted.rows else "")
+        raise MisuseError(f"{path}: {where} is missing or infinite, which this model does not know; fill it first")
+    return Examples(x, None, None, rows.kept, rows.extra)
+
+
+def named(wanted: Wanted, feature: int) -> str:
+    """The column that a feature is made of."""
+    schema = wanted.rows
+    return "" if schema is None else schema.columns[schema.features[feature].column].name
+
+
+def encoded(path: Path, x: NDArray[np.float32], y: NDArray[Any] | None, schema: Schema) -> Examples:
+    """Rows (N, columns) of an array, which are encoded as those of a table are."""
+    rows = schema.encode(dict(zip(schema.names, x.T, strict=True)), str(path))
+    return Examples(rows, labels(path, y, len(x)), scores(path, y, len(x)))
 
 
 def read(path: Path, preprocessing: Preprocessing | None = None) -> dict[str, NDArray[Any]]:

@@ -1,8 +1,8 @@
 """What people name on the command line as inputs: files of numbers and pictures, or text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tacit.data import corpus
 from tacit.data.examples import load_wanted, origins
 from tacit.data.preprocess import Preprocessing
+from tacit.data.tables import listed
 from tacit.data.text import Text
 from tacit.data.wanted import Wanted
 from tacit.errors import MisuseError
@@ -20,12 +21,16 @@ ARRAYS = {".npy", ".npz"}
 
 
 class Inputs(NamedTuple):
-    """Inputs `x` (N, *shape), labels `y` (N,) if known, a name for each; of text how many tokens each has."""
+    """Inputs `x` (N, *shape), labels `y` (N,) if known, a name for each; of text how many tokens each has.
+
+    Of a table `kept` are columns that were asked for beside the inputs.
+    """
 
     x: NDArray[np.float32]
     y: NDArray[np.int64] | None
     names: list[str]
     lengths: NDArray[np.int64] | None = None
+    kept: Mapping[str, Sequence[Any]] = {}
 
 
 def read(
@@ -48,7 +53,9 @@ def read(
     if text is None or (given and not texts and all(is_array(name) for name in given)):
         paths = [Path(name) for name in given]
         examples = load_wanted(paths, wanted or Wanted(None), preprocessing)
-        return Inputs(examples.x, examples.y, origins(paths, len(examples.x)))
+        if examples.extra:
+            terminal.note(f"left out columns that the model does not read: {listed(examples.extra)}")
+        return Inputs(examples.x, examples.y, origins(paths, len(examples.x)), None, examples.kept)
     classifies = text.pooling == "classes"
     sentences = [*given, *(line for value in texts or () for line in lines(value, classifies))]
     tokens = text.tokens(sentences)

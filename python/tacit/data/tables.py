@@ -1,22 +1,54 @@
-"""Rows of numbers with named columns, from .csv files."""
+"""Rows with named columns: .csv files, .parquet files, data frames and dictionaries of columns."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.cells import is_number, numbers
+from tacit.data.schema import MOST_NAMED, Schema, Values
 from tacit.errors import MisuseError
 
-MOST_BYTES = 1 << 30
-MISSING = frozenset({"", "na", "nan", "null", "none", "?"})
-"""What stands for a missing value, in lower case."""
+MOST_BYTES = 1 << 32
+MOST_CELLS = 1 << 32
+ROWS = 4096
+"""Rows that are parsed at a time."""
+INSTALL = "pip install 'tacit[tables]'"
+
+
+class Rows(NamedTuple):
+    """Inputs `x` (N, features), the columns that were asked for beside them, and the names of those left out."""
+
+    x: NDArray[np.float32]
+    kept: Mapping[str, Sequence[Any]] = {}
+    extra: tuple[str, ...] = ()
+
+
+class Part(NamedTuple):
+    """Some rows of a file, by columns: `names` are empty where a file has none."""
+
+    names: Sequence[str]
+    columns: Sequence[Any]
 
 
 def is_table(path: Path) -> bool:
     """Whether a file is one of rows with columns, by its name."""
-    return path.suffix == ".csv"
+    return path.suffix in (".csv", ".parquet")
+
+
+def is_frame(x: Any) -> bool:
+    """Whether `x` is a data frame: it has named columns and gives each by its name."""
+    return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, Mapping)
+
+
+def by_column(x: Any) -> Values:
+    """The columns of a data frame, or of a dictionary, by their names."""
+    return {str(name): x[name] for name in (x.columns if is_frame(x) else x)}
 
 
 def read(path: Path, columns: Sequence[str] = ()) -> NDArray[np.float32]:
@@ -26,68 +58,145 @@ def read(path: Path, columns: Sequence[str] = ()) -> NDArray[np.float32]:
     name, in the model's order, and others are left out. Raises `MisuseError` for an unreadable file, columns that are
     missing or named twice, and rows of different lengths.
     """
-    header, rows = split(path)
-    if columns and header:
-        chosen = places(path, header, columns)
-        rows = [[row[place] for place in chosen] for row in rows]
-    values = np.empty((len(rows), len(rows[0])), np.float32)
-    for number, row in enumerate(rows):
-        values[number] = [parsed(path, number, text) for text in row]
-    return values
+    return load(path, Schema.plain(columns) if columns else None).x
 
 
-def split(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns, if the first line has names, and the rows of all others, of one length."""
+def load(path: Path, schema: Schema | None = None, kept: Sequence[str] = ()) -> Rows:
+    """The rows of a file, encoded by a `schema`; without one all columns but those `kept` are numbers.
+
+    `kept` names columns that are wanted beside the inputs. Raises errors as `read` does.
+    """
+    if not kept and (fast := numbers_alone(path, schema)) is not None:
+        return Rows(fast)
+    encoded: list[NDArray[np.float32]] = []
+    beside: dict[str, list[Any]] = {name: [] for name in kept}
+    names: Sequence[str] = ()
+    first = 1
+    for part in parts(path):
+        names = part.names
+        if kept and not names:
+            raise MisuseError(f"{path} does not name its columns: write the names into the first line")
+        lacking = [name for name in kept if name not in names]
+        if lacking:
+            raise MisuseError(f"{path} has no column {', '.join(f'`{name}`' for name in lacking)}")
+        encoded.append(inputs(part, schema, kept, str(path), first))
+        for name, values in beside.items():
+            values.extend(part.columns[part.names.index(name)])
+        first += len(encoded[-1])
+    if not encoded:
+        raise MisuseError(f"{path} holds no rows")
+    used = set(kept) | set(schema.names if schema is not None else names)
+    return Rows(np.concatenate(encoded), beside, tuple(name for name in names if name not in used))
+
+
+def numbers_alone(path: Path, schema: Schema | None) -> NDArray[np.float32] | None:
+    """Inputs of a .csv file of numbers alone, none missing, whose columns are all used; None for any other file.
+
+    NumPy reads these several times faster than cell by cell.
+    """
+    if path.suffix != ".csv" or not path.is_file() or path.stat().st_size > MOST_BYTES:
+        return None
+    head = next(of_csv(path, 2), None)
+    if head is None or (schema is not None and set(head.names or schema.names) != set(schema.names)):
+        return None
+    if schema is not None and any(column.categories is not None for column in schema.columns):
+        return None
+    settings: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
     try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            raise MisuseError(f"{path} is no regular file, or has more than {MOST_BYTES} bytes")
+        values = np.loadtxt(path, np.float64, skiprows=int(bool(head.names)), ndmin=2, **settings)
+    except (ValueError, OSError):
+        return None
+    if len(values) == 0 or values.shape[1] != len(head.columns):
+        return None
+    return inputs(Part(head.names, list(values.T)), schema, (), str(path), 1)
+
+
+def inputs(part: Part, schema: Schema | None, kept: Sequence[str], source: str, first: int) -> NDArray[np.float32]:
+    """Inputs (N, features) of some rows."""
+    if schema is None:
+        chosen = [at for at, name in enumerate(part.names) if name not in kept] or range(len(part.columns))
+        shown = part.names or [str(at + 1) for at in range(len(part.columns))]
+        found = [numbers(part.columns[at], f"{source}: column `{shown[at]}`", first) for at in chosen]
+        with np.errstate(over="ignore"):
+            return np.stack(found, axis=1).astype(np.float32)
+    if part.names:
+        schema.absent(part.names, source)
+        return schema.encode(dict(zip(part.names, part.columns, strict=True)), source, first)
+    if len(part.columns) != len(schema.columns):
+        count = len(schema.columns)
+        raise MisuseError(
+            f"{source} has rows of {len(part.columns)} values without names; the model has {count} columns"
+        )
+    return schema.encode(dict(zip(schema.names, part.columns, strict=True)), source, first)
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """The rows of a file, some at a time."""
+    if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        raise MisuseError(f"{path} is no regular file, or has more than {MOST_BYTES} bytes")
+    yield from of_parquet(path) if path.suffix == ".parquet" else of_csv(path)
+
+
+def of_csv(path: Path, most: int | None = None) -> Iterator[Part]:
+    """The rows of a .csv file in UTF-8, or its first lines; the first names the columns unless it is of numbers."""
+    try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = islice(filter(None, csv.reader(file)), most)
+            first = next(rows, None)
+            if first is None:
+                return
+            named = not all(map(is_number, first))
+            names = list(map(str.strip, first)) if named else []
+            yield from chunks(path, names, rows if named else chain([first], rows), len(first))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise MisuseError(f"{path} is no readable .csv file: {error}") from error
-    named = bool(rows) and not all(is_number(text) for text in rows[0])
-    header = [text.strip() for text in rows.pop(0)] if named else []
-    if not rows:
-        raise MisuseError(f"{path} holds no rows")
-    width = len(header) or len(rows[0])
-    uneven = next((number for number, row in enumerate(rows) if len(row) != width), None)
-    if uneven is not None:
-        raise MisuseError(f"{path}: row {uneven + 1} has {len(rows[uneven])} values, not {width}")
-    return header, rows
 
 
-def places(path: Path, header: Sequence[str], columns: Sequence[str]) -> list[int]:
-    """Where each of the model's columns stands in the file."""
-    absent = [name for name in columns if name not in header]
-    if absent:
-        shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
-        raise MisuseError(f"{path} lacks {len(absent)} of the model's columns: {shown}")
-    twice = sorted({name for name in columns if header.count(name) > 1})
-    if twice:
-        raise MisuseError(f"{path} has columns of one name: {', '.join(twice[:10])}")
-    return [header.index(name) for name in columns]
+def chunks(path: Path, names: Sequence[str], rows: Iterator[list[str]], width: int) -> Iterator[Part]:
+    """Rows by columns, some at a time; raises `MisuseError` for one of another length."""
+    done = 0
+    while some := list(islice(rows, ROWS)):
+        if set(map(len, some)) != {width}:
+            uneven = next(at for at, row in enumerate(some) if len(row) != width)
+            raise MisuseError(f"{path}: row {done + uneven + 1} has {len(some[uneven])} values, not {width}")
+        yield Part(names, list(zip(*some, strict=True)))
+        done += len(some)
 
 
-def is_number(text: str) -> bool:
-    """Whether a text is a number or a missing value."""
+def of_parquet(path: Path) -> Iterator[Part]:
+    """The rows of a .parquet file."""
     try:
-        number(text)
-    except ValueError:
-        return False
-    return True
-
-
-def parsed(path: Path, row: int, text: str) -> np.float32:
-    """A text as a number. An error names the place only: inputs are private and errors end in logs."""
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        raise MisuseError(f"{path}: .parquet files need pyarrow, which is not installed; run {INSTALL}") from None
     try:
-        return number(text)
-    except ValueError:
-        raise MisuseError(f"{path}: row {row + 1} holds what is no number; encode categories first") from None
+        file = parquet.ParquetFile(path)
+        names = list(file.schema_arrow.names)
+        check_size(path, file.metadata.num_rows * max(len(names), 1))
+        for batch in file.iter_batches(batch_size=ROWS):
+            if batch.num_rows:
+                yield Part(names, [of_arrow(column) for column in batch.columns])
+    except MisuseError:
+        raise
+    except Exception as error:  # errors of Arrow have no base class of their own
+        raise MisuseError(f"{path} is no readable .parquet file: {error}") from error
 
 
-def number(text: str) -> np.float32:
-    """The nearest float32 of a text; NaN of a missing value. Raises `ValueError` for other texts."""
-    if text.strip().lower() in MISSING:
-        return np.float32(np.nan)
-    with np.errstate(over="ignore"):
-        return np.float32(text)
+def check_size(path: Path, cells: int) -> None:
+    """Raise `MisuseError` for a file that says it has more than so many cells."""
+    if cells > MOST_CELLS:
+        raise MisuseError(f"{path} says that it has {cells:,} cells, more than any table here")
+
+
+def of_arrow(column: Any) -> Any:
+    """A column of Arrow as an array of numbers, or a list of other values."""
+    kind = str(column.type)
+    if kind.startswith(("int", "uint", "float", "double", "half", "bool")):
+        values = column.to_numpy(zero_copy_only=False)
+        return values if values.dtype != object else column.to_pylist()
+    return column.to_pylist()
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for people, the first of many."""
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")

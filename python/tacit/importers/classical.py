@@ -20,6 +20,8 @@ DOMAIN = "ai.onnx.ml"
 OWN_OPSET = 13
 """Version of ONNX's own operators in a model that uses none."""
 MOST_DEGREES = 4
+LEAST_EXPONENT = -8.0
+"""Kernels below exp of this count as that: a table has 256 entries, which those above need."""
 Floats = NDArray[np.float32]
 
 
@@ -240,9 +242,12 @@ def kernel(rewriting: Rewriting, vectors: Floats, combination: Floats, bias: Flo
         factor, shift = (1.0, 0.0) if kind == "LINEAR" else (gamma, constant)
         weight = np.asarray(factor * (combination @ vectors), np.float32)
         return rewriting.dense(name, weight, np.asarray(bias + shift * combination.sum(axis=1), np.float32), output)
+    if kind == "RBF":
+        values = radial(rewriting, vectors, gamma, output)
+        return rewriting.dense(values, combination, bias, output)
     if kind not in ("POLY", "SIGMOID") or (kind == "POLY" and degree not in range(2, MOST_DEGREES + 1)):
         shown = f"a polynomial of degree {degree:g}" if kind == "POLY" else kind
-        advice = f"use a linear kernel, a sigmoid, or a polynomial of degree 1 to {MOST_DEGREES}"
+        advice = f"use a linear kernel, RBF, a sigmoid, or a polynomial of degree 1 to {MOST_DEGREES}"
         rewriting.refuse(f"with kernel {shown}", advice)
     products = f"{output}.products"
     shifts = np.full(len(vectors), constant, np.float32)
@@ -253,6 +258,21 @@ def kernel(rewriting: Rewriting, vectors: Floats, combination: Floats, bias: Flo
         else power(rewriting, products, int(degree), output)
     )
     return rewriting.dense(values, combination, bias, output)
+
+
+def radial(rewriting: Rewriting, vectors: Floats, gamma: float, output: str) -> str:
+    """exp(-gamma |x - v|^2) for each of `vectors`, of products and squares; what is below exp(-8) counts as that."""
+    name, ones = rewriting.node.input[0], np.full(vectors.shape, -gamma, np.float32)
+    squares = rewriting.add("Mul", [name, name], f"{output}.squares")
+    lengths = rewriting.dense(squares, ones, np.zeros(len(vectors), np.float32), f"{output}.lengths")
+    shifts = np.asarray(-gamma * (vectors.astype(np.float64) ** 2).sum(axis=1), np.float32)
+    products = rewriting.dense(name, np.float32(2 * gamma) * vectors, shifts, f"{output}.products")
+    exponents = rewriting.add("Add", [lengths, products], f"{output}.exponents")
+    ends = [f"{output}.least", f"{output}.most"]
+    limits = (np.array(LEAST_EXPONENT, np.float32), np.array(0.0, np.float32))
+    rewriting.constants += [numpy_helper.from_array(limit, end) for limit, end in zip(limits, ends, strict=True)]
+    cut = rewriting.add("Clip", [exponents, *ends], f"{output}.cut")
+    return rewriting.add("Exp", [cut], f"{output}.kernel")
 
 
 def power(rewriting: Rewriting, name: str, degree: int, output: str) -> str:

@@ -1,5 +1,6 @@
 """A model over a labelled data set: the float source, the interpreter, or the private run."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -8,7 +9,8 @@ import numpy as np
 
 from tacit.data.corpus import Corpus, is_text
 from tacit.data.corpus import load as load_texts
-from tacit.data.examples import Examples, load
+from tacit.data.examples import Examples, load_one
+from tacit.data.tables import is_table
 from tacit.errors import MisuseError
 from tacit.measure import quality, similarity
 from tacit.measure.quality import Metric
@@ -34,12 +36,14 @@ ALONE = Reference()
 """Nothing to compare with."""
 
 
-def read(model: Model, data: Path, limit: int | None = None) -> Examples | Corpus:
-    """The first `limit` examples of a file; texts of an encoder stay texts."""
+def read(model: Model, data: Path, limit: int | None = None, kept: Sequence[str] = ()) -> Examples | Corpus:
+    """The first `limit` examples of a file; texts of an encoder stay texts. Of a table `kept` columns are kept."""
+    if kept and not is_table(data):
+        raise MisuseError(f"--target and --expected name columns of a .csv or .parquet file, which {data} is not")
     if not is_text(data):
-        examples = load(data, model.input_shape, model.preprocessing, model.inputs)
-        x, y, scores = examples
-        return Examples(x[:limit], None if y is None else y[:limit], None if scores is None else scores[:limit])
+        x, y, scores, beside, _ = load_one(data, model.wanted._replace(kept=kept), model.preprocessing)
+        first = {name: values[:limit] for name, values in beside.items()}
+        return Examples(x[:limit], None if y is None else y[:limit], None if scores is None else scores[:limit], first)
     corpus = load_texts(data, model.description.get("labels", ())).first(limit)
     text = reader(model)
     if text.pooling != "classes":

@@ -214,7 +214,15 @@ def nearness_lines(report: dict[str, Any]) -> Iterator[str]:
 def measure_lines(report: dict[str, Any]) -> Iterator[str]:
     """Measures of classifiers of two classes and of estimates, private and in float."""
     names = {"f1": "F1", "matthews": "Matthews' correlation"}
+    names |= {"auc": "area under the ROC curve", "ks": "Kolmogorov-Smirnov statistic", "log_loss": "log loss"}
     names |= {"label_rmse": "root mean square error to the true values", "label_r2": "R2 with the true values"}
+    names |= {"label_mae": "mean absolute error to the true values"}
+    if report.get("error_bound") is not None and "undecided" in report:
+        yield f"undecided within {report['error_bound']:.2g} of the border: {report['undecided']}"
+    if "expected_error" in report:
+        yield f"largest difference from the library's scores: {report['expected_error']:.3g}"
+    if "expected_agreement" in report:
+        yield f"labels equal to the library's: {report['expected_agreement']:.2%}"
     if "pairs" not in report:
         names |= {"pearson": "Pearson's correlation", "spearman": "Spearman's rank correlation"}
     for prefix, whose in (("", ""), ("float_", " of the float model")):

@@ -14,6 +14,9 @@ from tacit.data import links
 from tacit.data.links import Link
 from tacit.data.parts import apart, joined, unit_of_each
 from tacit.data.ranges import KEYS, Bounds
+from tacit.data.schema import Schema
+from tacit.data.schema import read as read_schema
+from tacit.data.tables import by_column, is_frame
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
@@ -143,6 +146,7 @@ class Client:
     `model` names one of a server that has several, `token` (a text) says who the client is to servers that ask.
     `retry_for` tries a session again, as a whole and with fresh randomness, for up to so many seconds when the server
     is full, about to stop, or gone; else a full server raises `BusyError`.
+    `schema` (of a file X.schema, or one that was read) says how rows of a table become inputs.
     Inputs may have NaN, which stands for a missing value, or be infinite only with `missing`, for models of tables.
     `keep_keys` leaves something with the server by which the next session begins sooner, without new base OTs; the
     server can tell then that both sessions are of the same client. A copy of the client starts with none.
@@ -171,6 +175,7 @@ class Client:
     model_commitment: str | None = None
     card_key: str | None = None
     missing: bool = False
+    schema: Schema | Path | None = None
     kept: _core.KeptKeys = field(default_factory=_core.KeptKeys, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -194,11 +199,14 @@ class Client:
 
     def predict(
         self,
-        x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]],
+        x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]] | Any,
         progress: Progress | None = None,
         notice: Notice | None = None,
     ) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
+
+        With a `schema` it may be a data frame, or a mapping from names of columns to arrays (N,); a data frame of
+        numbers without one, its columns in the model's order.
 
         Of a model with several inputs it is a mapping from their names to arrays (N, *shape); or an array (N, values)
         in which they lie flattened one after another, in the model's order. Inputs of a model with states are those of
@@ -208,11 +216,22 @@ class Client:
         ("retrying", seconds, why) before another attempt. Raises `MisuseError`, `PeerError` or `TransportError`
         (`BusyError` of a server that is full or about to stop), naming the guilty side.
         """
+        if is_frame(x) or (self.schema is not None and isinstance(x, Mapping)):
+            x = self.rows(x)
         if isinstance(x, Mapping):
             return self.predict_named(x, progress)
         kept = self.kept if self.keep_keys else None
         outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress, notice, kept)
         return Prediction(outputs, json.loads(report))
+
+    def rows(self, x: Any) -> NDArray[np.float32]:
+        """Inputs (N, features) of a data frame or of columns by their names.
+
+        Raises `MisuseError` for columns that are missing, and for values that are no numbers.
+        """
+        columns = by_column(x)
+        schema = read_schema(self.schema) if isinstance(self.schema, Path) else self.schema
+        return (schema or Schema.plain(list(columns))).encode(columns)
 
     def predict_named(self, x: Mapping[str, NDArray[np.float32]], progress: Progress | None = None) -> Prediction:
         """Run one session over several inputs by their names, in the order that the server's plan says."""

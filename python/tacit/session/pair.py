@@ -34,7 +34,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Pair:
-    """How to run a model between two processes over loopback."""
+    """How to run a model between two processes over loopback; without a `batch` in the one that suits the inputs."""
 
     model: Model
     reveal: str = "output"
@@ -43,7 +43,7 @@ class Pair:
     network: str | None = None
     ot: str = "auto"
     offline: int = 0
-    batch: int = 1
+    batch: int | None = None
     accept_leakage: bool = False
     protocols: str = "auto"
     post_quantum: bool = False
@@ -53,7 +53,8 @@ class Pair:
 
         The report carries the cost of both sides and how far the result is from the interpreter.
         """
-        with self.server() as server:
+        suited = self if self.batch is not None else replace(self, batch=self.suited_batch(len(x)))
+        with suited.server() as server:
             client = Client(
                 server.address,
                 pin=server.pin,
@@ -77,21 +78,29 @@ class Pair:
             "network": self.network,
             **both(mine, theirs),
             **quality(self.model, x, y, prediction, learnt),
-            "predicted": self.predicted(len(x)),
+            "predicted": suited.predicted(len(x)),
         }
         return Run(prediction, report)
 
     def predicted(self, inputs: int) -> dict[str, Any]:
         """What `tacit plan` says of a session with so many inputs, on one thread."""
-        terms = Terms(self.reveal, self.ot, self.network, self.offline, self.batch, self.protocols, inputs)
-        planned = self.model.plan(replace(terms, post_quantum=self.post_quantum))
+        planned = self.model.plan(self.terms(inputs))
         return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
+
+    def terms(self, inputs: int) -> Terms:
+        """What a session with so many inputs is planned by."""
+        terms = Terms(self.reveal, self.ot, self.network, self.offline, self.batch or 1, self.protocols, inputs)
+        return replace(terms, post_quantum=self.post_quantum)
+
+    def suited_batch(self, inputs: int) -> int:
+        """Inputs of a run of a session with so many, where nobody said how many: one, if runs are preprocessed."""
+        return self.model.suited_batch(self.terms(inputs)) if inputs > 1 and not self.offline else 1
 
     def server(self) -> AbstractContextManager["ServerProcess"]:
         """A server process that listens; killed on the way out if it still runs."""
         command = ["tacit", "serve", str(self.model.path), "--listen", "127.0.0.1:0"]
         command += ["--reveal", self.reveal, "--ot", self.ot, "--once", "--json"]
-        command += ["--offline", str(self.offline), "--batch", str(self.batch), "--protocols", self.protocols]
+        command += ["--offline", str(self.offline), "--batch", str(self.batch or 1), "--protocols", self.protocols]
         command += ["--timeout", str(self.timeout_seconds), "--session-timeout", str(LONGEST_SECONDS)]
         if self.threads is not None:
             command += ["--threads", str(self.threads)]

@@ -7,6 +7,10 @@ use crate::ops::Rounding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// Widths of weights and activations. Those above 12 bits are for models of a single linear layer, whose results are
+/// read as numbers; no table has as many entries.
+const WIDTHS: std::ops::RangeInclusive<u32> = 2..=16;
+
 /// What the user chooses when compiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -15,9 +19,9 @@ pub struct Options {
     pub suite: String,
     /// Protocols of what is not linear, where the suite leaves a choice.
     pub nonlinear: Nonlinear,
-    /// Signed width of weights before the per-channel multiplier, in `2..=12`.
+    /// Signed width of weights before the per-channel multiplier, in `2..=16`.
     pub weight_bits: u32,
-    /// Width of quantised activations, in `2..=12`.
+    /// Width of quantised activations, in `2..=16`.
     pub activation_bits: u32,
     /// Rounding of every linear layer but the last one.
     pub rounding: Rounding,
@@ -92,8 +96,8 @@ impl Options {
         for (name, bits) in
             widths.into_iter().chain(layer_bits.iter().map(|bits| ("layer_bits", bits)))
         {
-            if !(2..=12).contains(bits) {
-                return Err(Error::Misuse(format!("{name} is {bits}, must be in 2..=12")));
+            if !WIDTHS.contains(bits) {
+                return Err(Error::Misuse(format!("{name} is {bits}, must be in {WIDTHS:?}")));
             }
         }
         Ok(())

@@ -39,12 +39,12 @@ pub(super) struct Stage {
 
 impl Stage {
     /// Plans `height` levels below the first `above` ones of `count` trees of a shape, compared in
-    /// digits of `radix`; `first` begins, and gates take OTs from `sender` or from both.
+    /// digits of `radix`; `first` begins.
     pub(super) fn new(
         count: usize,
         [above, height]: [u32; 2],
         (shape, radix): (Shape, Radix),
-        (sender, first): (Option<Role>, Role),
+        first: Role,
     ) -> Self {
         let Shape { bits, comparisons, .. } = shape;
         let values = ((1usize << height) - 1) * comparisons;
@@ -58,8 +58,8 @@ impl Stage {
         let selection = Switch { to_client: jobs.clone(), to_server: jobs };
         // A choice between two opens at once, so that the other party ends it.
         let asks = if above == 1 { !first } else { first };
-        let comparison = Comparison::carry(bits - 1, radix).gates_from(sender).asked_by(asks);
-        let (descent, path) = descent(height, sender);
+        let comparison = Comparison::carry(bits - 1, radix).asked_by(asks);
+        let (descent, path) = descent(height);
         Self {
             count,
             above,
@@ -175,8 +175,8 @@ fn place(above: u32, number: usize, test: usize) -> usize {
 
 /// A circuit that takes the outcomes of all tests of a complete tree to those on its path, and
 /// the wires of these, root first: each outcome chooses between the halves of all levels below.
-fn descent(height: u32, sender: Option<Role>) -> (Circuit, Vec<Wire>) {
-    let mut circuit = Circuit { wires: (1 << height) - 1, sender, ..Circuit::default() };
+fn descent(height: u32) -> (Circuit, Vec<Wire>) {
+    let mut circuit = Circuit { wires: (1 << height) - 1, ..Circuit::default() };
     let level = |at: u32| ((1usize << at) - 1..(2usize << at) - 1).collect::<Vec<Wire>>();
     let mut levels: Vec<Vec<Wire>> = (0..height).map(level).collect();
     let mut path = Vec::with_capacity(levels.len());

@@ -16,6 +16,7 @@
 //! depth 6 in two stages compares 14 tests in place of 63.
 
 use graph::ops;
+use pricing::fixed::message::ROUND_BYTES;
 use wire::{Channel, Cost, Error, Result, Role};
 
 use super::paths::Paths;
@@ -24,7 +25,7 @@ use super::table::Table;
 use super::{Shape, Trees};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
-use crate::estimate::{self, Reference};
+use crate::estimate::Reference;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
 
@@ -68,8 +69,8 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Plans `count` complete trees of one shape, in the stages that take least time of those that
-    /// have about as many levels each.
+    /// Plans `count` complete trees of one shape, in stages of about as many levels each: of those with 2 to 4
+    /// levels in fewest bytes, where a round counts as [`ROUND_BYTES`].
     ///
     /// # Errors
     /// [`Error::Misuse`] for shapes that have no stages: tables, and trees of a single level.
@@ -78,28 +79,28 @@ impl Staged {
         let ops::Paths::Complete(depth) = shape.paths else {
             return Err(Error::misuse("stages of trees that are not complete"));
         };
+        if depth < 2 {
+            return Err(Error::misuse("stages of trees of a single level"));
+        }
         let plan = |parts| {
             let heights: Vec<u32> = heights(depth, parts).collect();
-            let plan = |sender| Ok(Self::of(count, shape, radix, &heights, sender));
-            estimate::leaner(plan, |plan: &Self| (plan.demand(), plan.cost()))
+            Self::of(count, shape, radix, &heights)
         };
-        let time = |plan: &Self| Reference::nanoseconds(&plan.demand(), plan.cost());
-        let parts = 2.max(depth.div_ceil(MOST_LEVELS))..=depth;
-        let plans = parts.map(plan).collect::<Result<Vec<_>>>()?;
-        let least = plans.into_iter().min_by_key(time);
-        least.ok_or_else(|| Error::misuse("stages of trees of a single level"))
+        let weight = |plan: &Self| {
+            let cost = plan.cost();
+            cost.bytes().saturating_add(cost.rounds.saturating_mul(ROUND_BYTES))
+        };
+        let parts = 2.max(depth.div_ceil(MOST_LEVELS))..=2.max(depth.div_ceil(2));
+        let least = parts.map(plan).min_by_key(weight);
+        least.ok_or_else(|| Error::internal("trees without stages; please report it"))
     }
 
-    pub(super) fn of(
-        count: usize,
-        shape: Shape,
-        radix: Radix,
-        heights: &[u32],
-        sender: Option<Role>,
-    ) -> Self {
+    /// Plans stages of so many levels. Tables are chosen from in both directions, so gates take OTs
+    /// of both, too.
+    pub(super) fn of(count: usize, shape: Shape, radix: Radix, heights: &[u32]) -> Self {
         let (mut stages, mut above, mut first) = (Vec::new(), 0, Role::Client);
         for height in heights {
-            let stage = Stage::new(count, [above, *height], (shape, radix), (sender, first));
+            let stage = Stage::new(count, [above, *height], (shape, radix), first);
             (above, first) = (above + height, stage.last_sender());
             stages.push(stage);
         }

@@ -9,9 +9,8 @@ use graph::ops::Trees;
 use graph::ops::trees::KEY_BITS;
 use graph::{Conv, Linear, NodeWeights, Rounding};
 use mpc::Share;
-use mpc::compare::Radix;
 use mpc::linear::coefficient::{Layer, ServerWeights};
-use mpc::trees::{self, Shape};
+use mpc::trees::{self, Shape, Way};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
@@ -76,21 +75,26 @@ pub(crate) fn selection(trees: &Trees, features: usize) -> Linear {
 }
 
 impl TreesLayer {
-    /// Plans `trees` of these sizes, selected for by `layer`, for comparisons of digits of `radix`,
-    /// or of the fastest.
+    /// Plans `trees` of these sizes, selected for by `layer`, whose tests are compared as `way` says,
+    /// or in the fastest way.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes that no protocol has.
-    pub fn new(trees: &Trees, layer: Layer, sizes: Sizes, radix: Option<Radix>) -> Result<Self> {
+    pub fn new(trees: &Trees, layer: Layer, sizes: Sizes, way: Option<Way>) -> Result<Self> {
         let Sizes { batch, features, outputs, out_bits } = sizes;
         let bits = layer.result_bits();
         let Trees { paths, values, comparisons, .. } = *trees;
         let shape = Shape { paths, values, comparisons, bits, out_bits };
         let count = batch.saturating_mul(trees.trees);
-        let tests = count.saturating_mul(shape.tests());
-        let radix = radix.unwrap_or_else(|| Radix::fastest(tests, bits - 1));
-        let plan = |count| trees::Trees::new(count, shape, radix);
-        let paths = Sliced::rows(count, shape.inputs(), plan)?;
+        let rows = shape.inputs();
+        let paths = match way.map_or_else(|| Way::fastest(count, shape), Ok)? {
+            Way::AtOnce(radix) => {
+                Sliced::rows(count, rows, |count| trees::Trees::new(count, shape, radix))?
+            }
+            Way::Stages(radix) => {
+                Sliced::sparse_rows(count, rows, |count| trees::Staged::new(count, shape, radix))?
+            }
+        };
         let selection =
             CoefficientLayer { preprocessed: false, positions: None, layer, truncate: None };
         Ok(Self { trees: trees.clone(), features, outputs, selection, shape, paths })

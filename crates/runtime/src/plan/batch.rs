@@ -6,10 +6,13 @@ use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 /// Most inputs in one run.
-const MOST_INPUTS: usize = 64;
+pub(crate) const MOST_INPUTS: usize = 64;
+/// Most inputs in one run of a model that takes rows of numbers.
+const MOST_ROWS: usize = 1024;
 /// Most inputs in one run of a network under encryption: slots of a message.
 const MOST_SLOTS: usize = 16384;
-/// Elements of all tensors of a run together: as many as the graph of one input may have.
+/// Elements of all tensors of a run together, with tests and leaves of trees: as many as the graph
+/// of one input may have.
 const MOST_VALUES: usize = 1 << 28;
 /// Positions read by all pooling windows of a run, each of which a plan lists.
 const MOST_POOLED: usize = 1 << 24;
@@ -35,10 +38,12 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
              it without --batch",
         ));
     }
-    if batch > MOST_INPUTS {
-        return Err(Error::misuse(format!("a batch of {batch} inputs; use at most {MOST_INPUTS}")));
+    let most = most(graph);
+    if batch > most {
+        return Err(Error::misuse(format!("a batch of {batch} inputs; use at most {most}")));
     }
-    let values = graph.tensors.iter().fold(0usize, |sum, t| sum.saturating_add(t.len()));
+    let tensors = graph.tensors.iter().map(graph::Tensor::len);
+    let values = tensors.chain(graph.nodes.iter().map(hidden)).fold(0, usize::saturating_add);
     let pooled = graph.nodes.iter().fold(0usize, |sum, node| sum.saturating_add(taps(graph, node)));
     let nodes = if batch == 1 { 0 } else { graph.nodes.len() };
     for (what, each, most) in [
@@ -53,6 +58,21 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Most inputs in one run of a graph. Rows of numbers are small, and so are the networks that take them.
+pub(crate) fn most(graph: &Graph) -> usize {
+    let input = graph.tensors.get(graph.input);
+    match input.is_some_and(|input| input.shape.len() == 1) && graph.states.is_empty() {
+        true => MOST_ROWS,
+        false => MOST_INPUTS,
+    }
+}
+
+/// Values that a node shares beside its tensors: of trees the tests and the leaves.
+fn hidden(node: &graph::Node) -> usize {
+    let trees: Option<&ops::Trees> = node.op.get();
+    trees.map_or(0, |trees| trees.tests().saturating_add(trees.leaf_values()))
 }
 
 /// Positions that the windows of a node read.

@@ -43,6 +43,9 @@ pub enum Function {
     /// By circuits what is computed once a row, the rest by OT, its comparisons in
     /// digits of this width.
     Rows(Radix),
+    /// Of decision trees: their tests in stages, each of the subtree that is reached, by OT in digits
+    /// of this width.
+    Stages(Radix),
     /// By one table of all values.
     Table,
 }
@@ -98,6 +101,7 @@ impl fmt::Display for Function {
             Self::Digits(radix) => write!(f, "digits{}", radix.bits()),
             Self::Circuits => f.write_str("circuits"),
             Self::Rows(radix) => write!(f, "rows{}", radix.bits()),
+            Self::Stages(radix) => write!(f, "stages{}", radix.bits()),
             Self::Table => f.write_str("table"),
         }
     }
@@ -122,12 +126,12 @@ impl FromStr for StepOptions {
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
     /// `digits1` to
-    /// `digits8`, `circuits`, `rows1` to `rows8` or `table`, in this order, with `+` between.
+    /// `digits8`, `circuits`, `rows1` to `rows8`, `stages1` to `stages8` or `table`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, digits1 to digits8, circuits, rows1 to rows8, table",
+                 ahead, digits1 to digits8, circuits, rows1 to rows8, stages1 to stages8, table",
             )
         };
         let mut options = Self::default();
@@ -138,7 +142,7 @@ impl FromStr for StepOptions {
             let folded = number("folded").map(|place| place as usize);
             let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
             let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
-            match (part, packing, radix("digits").or(radix("rows"))) {
+            match (part, packing, radix("digits").or(radix("rows")).or(radix("stages"))) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
@@ -147,6 +151,9 @@ impl FromStr for StepOptions {
                 ("table", ..) => options.function = Some(Function::Table),
                 (.., Some(radix)) if part.starts_with("rows") => {
                     options.function = Some(Function::Rows(radix));
+                }
+                (.., Some(radix)) if part.starts_with("stages") => {
+                    options.function = Some(Function::Stages(radix));
                 }
                 (.., Some(radix)) => options.function = Some(Function::Digits(radix)),
                 _ => return Err(unknown()),
@@ -238,14 +245,17 @@ mod tests {
         by_step.set(10, "rows5".parse().unwrap());
         let folded = StepOptions { products: Some(Products::Folded(4)), ..StepOptions::default() };
         by_step.set(11, StepOptions { preprocessed: true, ..folded });
+        by_step.set(12, "packing2+stages4".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
             "digits9",
             "digits0",
             "rows9",
+            "stages0",
+            "stages9",
             "packing0",
             "packing5",
             "packing02",
@@ -266,6 +276,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(11).is_ok() && by_step.check(10).is_err());
+        assert!(by_step.check(12).is_ok() && by_step.check(11).is_err());
     }
 }

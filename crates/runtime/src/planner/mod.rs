@@ -4,6 +4,7 @@
 //! ([`pricing::Unit`]) times what a unit takes on this machine ([`Rates`]), and time on the
 //! link ([`Conditions`]).
 
+mod batches;
 pub(crate) mod offers;
 pub(crate) mod rates;
 mod search;
@@ -14,6 +15,7 @@ pub(crate) mod widths;
 pub use pricing::Rates;
 pub use pricing::{Unit, Work};
 
+pub use batches::suited_batch;
 pub use rates::Conditions;
 pub use search::{Alternative, Found, best, uniform};
 pub use widths::{Widths, suited};

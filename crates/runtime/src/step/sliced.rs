@@ -13,6 +13,8 @@ use super::spent::Spent;
 
 /// Elements that a protocol works on at a time.
 const MOST_ELEMENTS: usize = 1 << 20;
+/// Elements of rows of which a protocol reads a part: all of a batch of trees in one slice.
+const MOST_OF_ROWS: usize = 1 << 23;
 
 /// A protocol on a part of the elements.
 #[derive(Debug)]
@@ -34,17 +36,24 @@ impl Sliced {
     /// # Errors
     /// What `plan` returns.
     pub fn new<P: Protocol>(count: usize, plan: impl Fn(usize) -> Result<P>) -> Result<Self> {
-        Self::cut(count, |range| Ok(Slice { plan: Box::new(plan(range.len())?), input: range }))
+        let slice =
+            |range: Range<usize>| Ok(Slice { plan: Box::new(plan(range.len())?), input: range });
+        Self::cut(count, MOST_ELEMENTS, slice)
     }
 
-    /// `count` results; `slice` makes the protocol for a range of them.
+    /// `count` results, made from at most `most` elements at a time; `slice` makes the protocol for a
+    /// range of them.
     ///
     /// # Errors
     /// What `slice` returns.
-    fn cut(count: usize, slice: impl Fn(Range<usize>) -> Result<Slice>) -> Result<Self> {
+    fn cut(
+        count: usize,
+        most: usize,
+        slice: impl Fn(Range<usize>) -> Result<Slice>,
+    ) -> Result<Self> {
         let whole = slice(0..count)?;
         let bytes = pad_bytes(&whole.plan.demand());
-        let slices = bytes.div_ceil(MOST_BYTES).max(whole.input.len().div_ceil(MOST_ELEMENTS));
+        let slices = bytes.div_ceil(MOST_BYTES).max(whole.input.len().div_ceil(most));
         if slices <= 1 {
             return Ok(Self(vec![whole]));
         }
@@ -63,7 +72,22 @@ impl Sliced {
         cols: usize,
         plan: impl Fn(usize) -> Result<P>,
     ) -> Result<Self> {
-        Self::cut(rows, |range| {
+        Self::cut(rows, MOST_ELEMENTS, |range| {
+            let plan = Box::new(plan(range.len())?);
+            Ok(Slice { plan, input: range.start * cols..range.end * cols })
+        })
+    }
+
+    /// `rows` of `cols` values of most of which a protocol reads little; `plan` makes it for some rows.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub fn sparse_rows<P: Protocol>(
+        rows: usize,
+        cols: usize,
+        plan: impl Fn(usize) -> Result<P>,
+    ) -> Result<Self> {
+        Self::cut(rows, MOST_OF_ROWS, |range| {
             let plan = Box::new(plan(range.len())?);
             Ok(Slice { plan, input: range.start * cols..range.end * cols })
         })
@@ -82,7 +106,7 @@ impl Sliced {
         windows: &[Vec<usize>],
         plan: impl Fn(usize, &[Vec<usize>]) -> Result<P>,
     ) -> Result<Self> {
-        Self::cut(windows.len(), |range| {
+        Self::cut(windows.len(), MOST_ELEMENTS, |range| {
             let windows = windows.get(range).unwrap_or_default();
             let positions = || windows.iter().flatten().copied();
             let (start, end) =

@@ -79,6 +79,9 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     match options.function {
         Some(Function::Table) => return tables::action(cx),
         Some(Function::Rows(radix)) => return circuits::of_rows(cx, radix),
+        Some(Function::Stages(_)) if !node.op.is::<ops::Trees>() => {
+            return Err(Error::misuse("stages of what are no trees"));
+        }
         _ => {}
     }
     match garbled(cx.graph, options) {

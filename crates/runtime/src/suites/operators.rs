@@ -12,6 +12,7 @@ use mpc::lookup::{Lookup, PublicTable};
 use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
 use mpc::square::Square;
+use mpc::trees::Way;
 use mpc::truncate::Truncate;
 use wire::{Error, Result};
 
@@ -266,7 +267,12 @@ fn trees(cx: &NodeContext<'_>) -> Result<Action> {
 fn trees_layer(cx: &NodeContext<'_>, layer: Layer) -> Result<TreesLayer> {
     let (features, outputs) = (cx.input().len(), cx.output().len());
     let sizes = Sizes { batch: cx.batch, features, outputs, out_bits: cx.out_bits() };
-    TreesLayer::new(cx.operator()?, layer, sizes, cx.digits())
+    let way = match cx.options.function {
+        Some(Function::Digits(radix)) => Some(Way::AtOnce(radix)),
+        Some(Function::Stages(radix)) => Some(Way::Stages(radix)),
+        _ => None,
+    };
+    TreesLayer::new(cx.operator()?, layer, sizes, way)
 }
 
 /// Elements in another order, and zeros around them.

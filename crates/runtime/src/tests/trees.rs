@@ -3,6 +3,8 @@
 
 use super::distinguish::{SESSIONS, told_apart, views};
 use super::*;
+use crate::plan::options::OptionsByStep;
+use crate::planner::{Conditions, Rates, suited_batch};
 use graph::Ensemble;
 use graph::trees::Tree;
 
@@ -86,6 +88,69 @@ fn private_leaves_are_the_interpreters_at_the_planned_cost() {
             costs_as_planned(&answer, &server.unwrap(), rows.len() / 3);
         }
     }
+}
+
+/// Trees of depth 4 in stages of digits, whatever the batch.
+#[test]
+fn stages_give_the_interpreters_leaves_at_the_planned_cost() {
+    let deep = |first: f32| {
+        let thresholds: Vec<f32> = (0..15).map(|at| first + at as f32 / 4.0).collect();
+        tree(&thresholds, true)
+    };
+    let model = ensemble(1, vec![deep(-1.0), tree(&[0.5, 1.0], false), deep(0.5)]);
+    let (rows, input) = (rows(), model.graph.tensors[model.graph.input].len());
+    for batch in [1, 5] {
+        let settings = Settings { batch: NonZeroU32::new(batch), ..Settings::default() };
+        for options in ["stages2", "stages4", "ahead+stages3"] {
+            let mut by_step = OptionsByStep::default();
+            by_step.set(0, options.parse().unwrap());
+            let plan = Plan::chosen(model.graph.clone(), settings, by_step).unwrap();
+            let plan = Plan::from_offer(&plan.offer()).unwrap();
+            let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
+            let shape = [rows.len() / input, input];
+            let (ours, theirs) = run_pair(
+                |channel| ask(channel, &rows, &shape),
+                |channel| session(&plan, &encoded, 100, channel),
+            );
+            let (answer, server) = (ours.value.unwrap(), theirs.value.unwrap());
+            assert_eq!(answer.results, clear(&model, &rows), "{options} {batch}");
+            costs_as_planned(&answer, &server, shape[0]);
+        }
+    }
+}
+
+#[test]
+fn many_trees_are_compared_in_stages() {
+    let thresholds: Vec<f32> = (0..63).map(|at| at as f32).collect();
+    let model = ensemble(1, vec![tree(&thresholds, true); 300]);
+    let described = |batch| {
+        let settings = Settings { batch: NonZeroU32::new(batch), ..Settings::default() };
+        Plan::new(model.graph.clone(), settings).unwrap().steps()[0].protocol()
+    };
+    assert!(!described(1).contains("stages") && described(64).contains("stages"));
+    let mut by_step = OptionsByStep::default();
+    by_step.set(0, "stages4".parse().unwrap());
+    let table = ensemble(1, vec![tree(&[0.5, 1.0], false); 2]).graph;
+    assert!(Plan::chosen(table, Settings::default(), by_step.clone()).is_err());
+    let network = network(&mut Random::seeded(1), Rounding::Exact).graph;
+    assert!(Plan::chosen(network, Settings::default(), by_step).is_err());
+}
+
+#[test]
+fn a_table_with_many_rows_gets_a_batch() {
+    let suited = |graph, inputs| {
+        let conditions = Conditions { rates: Rates::reference(), link: None };
+        suited_batch(graph, Settings::default(), &conditions, inputs)
+    };
+    let thresholds: Vec<f32> = (0..63).map(|at| at as f32).collect();
+    let trees = ensemble(1, vec![tree(&thresholds, true); 300]).graph;
+    assert_eq!(suited(&trees, 1), 1);
+    let batch = suited(&trees, 1000);
+    assert!((16..=512).contains(&batch), "{batch}");
+    let settings = Settings { batch: NonZeroU32::new(batch as u32), ..Settings::default() };
+    assert!(Plan::new(trees, settings).unwrap().session_memory() <= 512 << 20);
+    // What takes no rows of numbers keeps one input a run.
+    assert_eq!(suited(&network(&mut Random::seeded(1), Rounding::Exact).graph, 1000), 1);
 }
 
 #[test]

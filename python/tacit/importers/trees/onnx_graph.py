@@ -105,8 +105,11 @@ def read_graph(path: Path) -> Ensemble | None:
     return of_node(model, found, path.stem)
 
 
-def of_node(model: onnx.ModelProto, found: Found, name: str) -> Ensemble:
-    """The ensemble of a node; its link is that of its own last function, or of nodes behind it."""
+def of_node(model: onnx.ModelProto, found: Found, name: str, features: int | None = None) -> Ensemble:
+    """The ensemble of a node; its link is that of its own last function, or of nodes behind it.
+
+    It reads as many `features` as are given, or else as the model's input has.
+    """
     node = found.node
     try:
         grown = forest(node)
@@ -126,7 +129,7 @@ def of_node(model: onnx.ModelProto, found: Found, name: str) -> Ensemble:
     tested = max((int(tree.feature.max()) for tree in grown.trees), default=0) + 1
     return Ensemble(
         name=name,
-        features=width(model, found, max(tested, 1)),
+        features=features or width(model, found, max(tested, 1)),
         base=grown.base,
         trees=grown.trees,
         divisor=grown.divisor,
