@@ -148,7 +148,7 @@ fn a_table_with_many_rows_gets_a_batch() {
     let batch = suited(&trees, 1000);
     assert!((16..=512).contains(&batch), "{batch}");
     let settings = Settings { batch: NonZeroU32::new(batch as u32), ..Settings::default() };
-    assert!(Plan::new(trees, settings).unwrap().session_memory() <= 512 << 20);
+    assert!(Plan::new(trees.clone(), settings).unwrap().session_memory() <= 512 << 20);
     // What takes no rows of numbers keeps one input a run.
     assert_eq!(suited(&network(&mut Random::seeded(1), Rounding::Exact).graph, 1000), 1);
 }
