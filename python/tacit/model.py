@@ -29,6 +29,8 @@ from tacit.errors import MisuseError
 from tacit.importers.source import Part, Selection
 from tacit.session.terms import Terms
 
+FLOAT_ERROR = 2.0**-24
+"""How far rounding a sum to float32 moves it at most, where it is no larger than 2."""
 SIMULATION_BATCH = 32
 Progress = Callable[[int, int], None]
 
@@ -82,12 +84,13 @@ class Model:
 
     @cached_property
     def error(self) -> float | None:
-        """How far sums of leaves are from those in real numbers at most, of decision trees; None of other models.
+        """How far scores of decision trees may be from their library's; None of other models.
 
-        Each leaf and the base score are rounded to the unit of the result, by half of it at most.
+        Each leaf and the base score are rounded to the unit of the result, by half of it at most. Libraries that add in
+        float32 round each sum, by 2^-24 at most where sums are no larger than 2; errors of larger ones go both ways.
         """
         trees = (metadata.noted(metadata.entries(self.path).get(metadata.OPTIONS)) or {}).get(metadata.TREES)
-        return None if trees is None else (int(trees) + 1) * self.output_scale / 2
+        return None if trees is None else (int(trees) + 1) * self.output_scale / 2 + int(trees) * FLOAT_ERROR
 
     @property
     def wanted(self) -> Wanted:

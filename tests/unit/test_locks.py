@@ -85,6 +85,7 @@ def test_locks_have_the_versions_of_the_distributions():
     lab = tomllib.loads((ROOT / "python/tacit_lab/pyproject.toml").read_text(encoding="utf-8"))
     assert asked("run") == pins(product["project"]["dependencies"])
     assert pins(product["project"]["optional-dependencies"]["text"]).items() <= asked("main").items()
+    assert pins(product["project"]["optional-dependencies"]["tables"]).items() <= asked("tables").items()
     own = pins(lab["project"]["dependencies"])
     assert own.pop("tacit")
     assert own.items() <= asked("main").items()

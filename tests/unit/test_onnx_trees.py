@@ -185,6 +185,7 @@ def test_what_follows_an_ensemble_is_its_link_or_refused(tmp_path: Path) -> None
     [
         ("nodes_truenodeids", [0], "twice"),
         ("nodes_truenodeids", [99], "damaged"),
+        ("nodes_truenodeids", [7], "no root leads to"),
         ("nodes_nodeids", [1], "damaged"),
         ("nodes_featureids", [-1], "tests feature -1"),
         ("nodes_featureids", [9], "feature 9 of 4"),

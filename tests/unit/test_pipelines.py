@@ -6,7 +6,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 import recorded
-from tacit import MisuseError, Model, UnsupportedError
+from tacit import MisuseError, Model, Options, UnsupportedError
 from tacit import compile as compile_object
 from tacit.data import schema
 from tacit.data.links import Link
@@ -251,3 +251,16 @@ def test_trees_behind_scalers_of_the_library_are_exact(scaler, settings, kind):
     found = compiled.real(compiled.simulate(rows))[:, 0]
     wanted = model.decision_function(rows.astype(kind))
     assert np.abs(found - wanted).max() <= compiled.schema.result.error + 1e-12
+
+
+def test_sums_take_as_many_bits_as_there_is_room_for(tmp_path):
+    model, said = compiled("linear", tmp_path)
+    noted = model.inspect()["options"]
+    assert 12 < noted["weight_bits"] == noted["activation_bits"] <= 16
+    few = Options(weight_bits=8, activation_bits=8)
+    coarse = compile_object(said["model"], said["examples"], output=tmp_path / "coarse.tacit", options=few)
+    assert coarse.schema.result.error > 20 * model.schema.result.error
+    found = coarse.real(coarse.simulate(said["rows"]))[:, 0]
+    assert np.abs(found - np.array(said["scores"])).max() <= coarse.schema.result.error
+    with pytest.raises(MisuseError, match=r"weight_bits is 17, must be in 2\.\.=16"):
+        compile_object(said["model"], said["examples"], options=Options(weight_bits=17))

@@ -56,10 +56,21 @@ def test_numbers_alone_are_read_the_same_way(tmp_path, monkeypatch):
     path.write_text("\n".join([",".join(names), *(",".join(f"{value:.9g}" for value in row) for row in x)]) + "\n")
     fast = tables.read(path, sorted(names))
     np.testing.assert_array_equal(fast, x[:, ::-1])
-    monkeypatch.setattr(tables, "numbers_alone", lambda *_: None)
+    monkeypatch.setattr(tables, "split", lambda *_: None)
     monkeypatch.setattr(tables, "ROWS", 7)
     np.testing.assert_array_equal(tables.read(path, sorted(names)), fast)
     np.testing.assert_array_equal(tables.read(path), x)
+
+
+def test_lines_with_quotes_words_and_empty_cells_are_read_alike(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = ["amount,more,city,year", *["1,x,Oslo,2024"] * 5000, ",,,2025", "NA,y,Rome,2024", '7,"a,b","Oslo",2024']
+    path.write_text("\r\n".join([*lines, '8,"two\nlines",Rome,2025', "", "9,z,Rome,2024"]) + "\r\n")
+    rows = tables.load(path, MIXED, ["more"])
+    assert rows.x.shape == (5005, 5)
+    wanted = [[0, 1, 0, 1, 20], [0, 1, 0, 0, 10], [7, 0, 1, 0, 10], [8, 0, 0, 0, 20], [9, 0, 0, 0, 10]]
+    np.testing.assert_array_equal(rows.x[5000:], wanted)
+    assert rows.kept["more"][4999:] == ["x", "", "y", "a,b", "two\nlines", "z"]
 
 
 def test_errors_name_the_place_and_never_the_value(tmp_path):

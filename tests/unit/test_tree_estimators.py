@@ -188,6 +188,8 @@ def test_early_stopping_of_xgboost(tmp_path: Path) -> None:
     xgboost = pytest.importorskip("xgboost", reason="XGBoost is not installed")
     x, target = table(missing=True)
     estimator = xgboost.XGBRegressor(n_estimators=60, max_depth=3, early_stopping_rounds=2, n_jobs=1)
+    with pytest.raises(UnsupportedError, match="missing=0"):
+        compile_object(xgboost.XGBRegressor(n_estimators=2, missing=0.0).fit(x, target))
     estimator.fit(x, target, eval_set=[(x[::3], np.roll(target[::3], 9))], verbose=False)
     assert estimator.best_iteration < estimator.get_booster().num_boosted_rounds() - 1
     rows = rows_at(np.unique(x[~np.isnan(x)]).astype(np.float64), x, True)

@@ -148,6 +148,13 @@ def test_categories_of_data_frames_are_read_from_files(tmp_path: Path) -> None:
     found = read(tmp_path / "model.txt")
     assert found.categories == ((), (), (), (), tuple(words))
     assert found.columns[4] in found.notes[-1]
+    compile_model(tmp_path / "model.txt", tmp_path / "model.tacit")
+    schema = Model(tmp_path / "model.tacit").schema
+    assert schema is not None
+    numbers = {name: np.arange(3) / 4 for name in found.columns[:4]}
+    rows = schema.encode({**numbers, found.columns[4]: ["word 7", None, "word 99"]})
+    assert np.array_equal(rows[:, 4], np.float32([7, np.nan, np.nan]), equal_nan=True)
+    assert np.array_equal(rows[:, 0], np.float32([0, 0.25, 0.5]))
     content = json.loads((FOLDER / "xgboost-onehot.json").read_text())
     encoded = [{}] * 4 + [{"offsets": [0, 1, 3], "values": [120, 121, 121]}]
     content["learner"]["gradient_booster"]["model"]["cats"] = {"enc": encoded}

@@ -1,6 +1,7 @@
 """How commands show the results of a run."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def made(
     known = usual(prediction.outputs.shape[1], prediction.names, prediction.link)
     names = [] if meaning is not None and prediction.report["reveal"] != BUCKET else prediction.names
     found = rows.results(given, prediction.logits, prediction.classes, meaning or known, names)
+    found = replace(found, certain=prediction.probabilities)
     if rows.output is not None:
         found.write(rows.output)
     return found

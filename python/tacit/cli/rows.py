@@ -64,7 +64,10 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of rows with what they mean; `ids` are None where rows have numbers, from 1."""
+    """Results of rows with what they mean; `ids` are None where rows have numbers, from 1.
+
+    `certain` are probabilities (N,) of the classes, where the server reveals those alone.
+    """
 
     meaning: Result
     values: NDArray[np.float64] | None
@@ -72,6 +75,7 @@ class Results:
     key: str
     ids: tuple[Any, ...] | None
     names: tuple[str, ...]
+    certain: NDArray[np.float64] | None = None
 
     @property
     def labels(self) -> list[str | None] | None:
@@ -87,6 +91,8 @@ class Results:
         if self.values is not None:
             yield from zip(self.headings(self.values.shape[1]), self.values.T.tolist(), strict=True)
             yield from self.estimates(self.values)
+        if self.certain is not None:
+            yield "probability", self.certain.tolist()
         labels = self.labels
         if labels is not None:
             yield "label", [UNDECIDED if label is None else label for label in labels]

@@ -75,7 +75,8 @@ def compile_object(
     x = None if example is None or ensemble is not None else inputs(example)
     if ensemble is not None:
         classes = tuple(map(str, np.asarray(getattr(model, "classes_", ())).tolist()))
-        schema = Schema.plain(ensemble.columns, result_of(ensemble, classes)) if ensemble.columns else None
+        named = bool(ensemble.columns) and not any(ensemble.categories)
+        schema = Schema.plain(ensemble.columns, result_of(ensemble, classes)) if named else None
         compile_ensemble(ensemble, Path(name_of(model)), target, options, schema)
         return Model(target)
     with written(model, x) as source:

@@ -12,7 +12,7 @@ from tacit.importers.pipelines.onnx_ml import is_trees_behind
 from tacit.importers.pipelines.onnx_ml import read as read_behind
 from tacit.importers.source import WHOLE
 from tacit.importers.trees import Ensemble, is_trees, read
-from tacit.importers.trees.meaning import result_of
+from tacit.importers.trees.meaning import schema_of
 from tacit.importers.trees.onnx_graph import mentions_ensemble
 from tacit.model import Model
 
@@ -26,8 +26,8 @@ def compile_trees(source: Path, output: Path, options: "Options") -> dict[str, A
     """Compile the ensemble in a file of a tree library; raises as `compile_ensemble` and the readers of files do."""
     if options.selection != WHOLE:
         raise MisuseError(f"{source} is an ensemble of trees and has one result: leave --result and --input-... out")
-    ensemble = read(source) if is_trees(source) else read_behind(source)
-    return compile_ensemble(ensemble, source, output, options)
+    ensemble, schema = (read(source), None) if is_trees(source) else read_behind(source)
+    return compile_ensemble(ensemble, source, output, options, schema)
 
 
 def are_trees(source: Path) -> bool:
@@ -55,7 +55,7 @@ def compile_ensemble(
     made = {} if options is None or options.salt_of is None else {metadata.SALT: metadata.salt(options.salt_of)}
     noted = {"suite": SUITE, metadata.TREES: len(ensemble.trees)}
     entries = {**metadata.origin(source, noted), **made}
-    schema = schema or (Schema.plain(ensemble.columns, result_of(ensemble)) if ensemble.columns else None)
+    schema = schema or schema_of(ensemble)
     if schema is not None:
         entries |= {metadata.COLUMNS: json.dumps(schema.names), metadata.SCHEMA: schema.to_json()}
     summary: dict[str, Any] = json.loads(_core.compile_trees(ensemble.to_json(), SUITE, str(output), entries))

@@ -90,7 +90,8 @@ class Result:
             chosen = np.where(score > 0, second, first).tolist()
             near = np.abs(score) < error
         else:
-            names = self.names or tuple(map(str, range(values.shape[1])))
+            count = values.shape[1]
+            names = self.names if len(self.names) == count else tuple(map(str, range(count)))
             order = np.sort(values, axis=1)
             chosen = [names[at] for at in values.argmax(axis=1)]
             near = order[:, -1] - order[:, -2] < 2 * error if values.shape[1] > 1 else np.zeros(len(values), bool)

@@ -2,8 +2,10 @@
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain, islice, repeat
+from operator import contains, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,13 +68,11 @@ def load(path: Path, schema: Schema | None = None, kept: Sequence[str] = ()) -> 
 
     `kept` names columns that are wanted beside the inputs. Raises errors as `read` does.
     """
-    if not kept and (fast := numbers_alone(path, schema)) is not None:
-        return Rows(fast)
     encoded: list[NDArray[np.float32]] = []
     beside: dict[str, list[Any]] = {name: [] for name in kept}
     names: Sequence[str] = ()
     first = 1
-    for part in parts(path):
+    for part in parts(path, Wish(schema, kept)):
         names = part.names
         if kept and not names:
             raise MisuseError(f"{path} does not name its columns: write the names into the first line")
@@ -87,28 +87,6 @@ def load(path: Path, schema: Schema | None = None, kept: Sequence[str] = ()) -> 
         raise MisuseError(f"{path} holds no rows")
     used = set(kept) | set(schema.names if schema is not None else names)
     return Rows(np.concatenate(encoded), beside, tuple(name for name in names if name not in used))
-
-
-def numbers_alone(path: Path, schema: Schema | None) -> NDArray[np.float32] | None:
-    """Inputs of a .csv file of numbers alone, none missing, whose columns are all used; None for any other file.
-
-    NumPy reads these several times faster than cell by cell.
-    """
-    if path.suffix != ".csv" or not path.is_file() or path.stat().st_size > MOST_BYTES:
-        return None
-    head = next(of_csv(path, 2), None)
-    if head is None or (schema is not None and set(head.names or schema.names) != set(schema.names)):
-        return None
-    if schema is not None and any(column.categories is not None for column in schema.columns):
-        return None
-    settings: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "encoding": "utf-8-sig"}
-    try:
-        values = np.loadtxt(path, np.float64, skiprows=int(bool(head.names)), ndmin=2, **settings)
-    except (ValueError, OSError):
-        return None
-    if len(values) == 0 or values.shape[1] != len(head.columns):
-        return None
-    return inputs(Part(head.names, list(values.T)), schema, (), str(path), 1)
 
 
 def inputs(part: Part, schema: Schema | None, kept: Sequence[str], source: str, first: int) -> NDArray[np.float32]:
@@ -130,31 +108,103 @@ def inputs(part: Part, schema: Schema | None, kept: Sequence[str], source: str, 
     return schema.encode(dict(zip(schema.names, part.columns, strict=True)), source, first)
 
 
-def parts(path: Path) -> Iterator[Part]:
+@dataclass(frozen=True)
+class Wish:
+    """What is wanted of a file: the columns of a schema, or all but those `kept` as numbers, and those `kept`."""
+
+    schema: Schema | None
+    kept: Sequence[str]
+
+    def places(self, names: Sequence[str], width: int) -> tuple[list[int], list[int]]:
+        """Which of `width` columns are wanted as numbers, and which as texts."""
+        shown = names or (self.schema.names if self.schema is not None and len(self.schema.names) == width else ())
+        if self.schema is None:
+            numeric = [at for at in range(width) if not shown or shown[at] not in self.kept]
+            return numeric, [at for at in range(width) if shown and shown[at] in self.kept]
+        kinds = {column.name: column.categories is None for column in self.schema.columns}
+        numeric = [at for at, name in enumerate(shown) if kinds.get(name, False) and name not in self.kept]
+        chosen = set(numeric)
+        return numeric, [
+            at for at, name in enumerate(shown) if at not in chosen and (name in kinds or name in self.kept)
+        ]
+
+
+def parts(path: Path, wish: Wish) -> Iterator[Part]:
     """The rows of a file, some at a time."""
     if not path.is_file() or path.stat().st_size > MOST_BYTES:
         raise MisuseError(f"{path} is no regular file, or has more than {MOST_BYTES} bytes")
-    yield from of_parquet(path) if path.suffix == ".parquet" else of_csv(path)
+    yield from of_parquet(path) if path.suffix == ".parquet" else of_csv(path, wish)
 
 
-def of_csv(path: Path, most: int | None = None) -> Iterator[Part]:
-    """The rows of a .csv file in UTF-8, or its first lines; the first names the columns unless it is of numbers."""
+def of_csv(path: Path, wish: Wish) -> Iterator[Part]:
+    """The rows of a .csv file in UTF-8; the first line names the columns unless it is of numbers."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = islice(filter(None, csv.reader(file)), most)
-            first = next(rows, None)
+            lines: Iterator[str] = filter(str.strip, file)
+            reader = csv.reader(lines)
+            first = next(reader, None)
             if first is None:
                 return
             named = not all(map(is_number, first))
             names = list(map(str.strip, first)) if named else []
-            yield from chunks(path, names, rows if named else chain([first], rows), len(first))
+            again = lines if named else chain([",".join(first)], lines)
+            yield from chunks(path, names, again, len(first), wish)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise MisuseError(f"{path} is no readable .csv file: {error}") from error
 
 
-def chunks(path: Path, names: Sequence[str], rows: Iterator[list[str]], width: int) -> Iterator[Part]:
-    """Rows by columns, some at a time; raises `MisuseError` for one of another length."""
+def chunks(path: Path, names: Sequence[str], lines: Iterator[str], width: int, wish: Wish) -> Iterator[Part]:
+    """Rows by columns, some at a time; raises `MisuseError` for one of another length.
+
+    Lines without quotes are split by NumPy, several times faster than cell by cell. From the first quote on lines are
+    no rows.
+    """
+    numeric, text = wish.places(names, width)
     done = 0
+    while some := list(islice(lines, ROWS)):
+        if any(map(contains, some, repeat('"'))):
+            yield from quoted(path, names, chain(some, lines), width, done)
+            return
+        columns = split(some, numeric, text, width)
+        if columns is None:
+            yield from quoted(path, names, iter(some), width, done)
+        else:
+            yield Part(names, columns)
+        done += len(some)
+
+
+def split(lines: Sequence[str], numeric: Sequence[int], text: Sequence[int], width: int) -> list[Any] | None:
+    """Columns of lines without quotes, numbers as arrays, those that nobody wants empty.
+
+    None where a line has another length, or a cell that should be a number is another word than an empty one.
+    """
+    if set(map(str.count, lines, repeat(","))) != {width - 1}:
+        return None
+    columns: list[Any] = [()] * width
+    if numeric:
+        try:
+            values = np.loadtxt(map(filled, lines), np.float64, delimiter=",", usecols=numeric, comments=None, ndmin=2)
+        except ValueError:
+            return None
+        for at, column in zip(numeric, values.T, strict=True):
+            columns[at] = column
+    if text:
+        rows = list(csv.reader(lines))
+        for at in text:
+            columns[at] = list(map(itemgetter(at), rows))
+    return columns
+
+
+def filled(line: str) -> str:
+    """A line with a word in place of each empty cell."""
+    line = line.rstrip("\r\n").replace(",,", ",nan,").replace(",,", ",nan,")
+    before = "nan" if line.startswith(",") else ""
+    return before + line + ("nan" if line.endswith(",") else "")
+
+
+def quoted(path: Path, names: Sequence[str], lines: Iterator[str], width: int, done: int) -> Iterator[Part]:
+    """Rows by columns, cell by cell, of lines with quotes or words; `done` rows were before them."""
+    rows = csv.reader(lines)
     while some := list(islice(rows, ROWS)):
         if set(map(len, some)) != {width}:
             uneven = next(at for at, row in enumerate(some) if len(row) != width)

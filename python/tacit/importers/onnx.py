@@ -240,8 +240,11 @@ def load(path: Path) -> onnx.ModelProto:
     if version not in OPSETS and (version or any(not node.domain for node in model.graph.node)):
         advice = f"convert or export it at an opset from {OPSETS[0]} to {OPSETS[-1]}"
         raise UnsupportedError(f"{path} uses opset {version}; {advice}")
-    for name, node in named(model.graph.node):
-        node.name = name
+    try:
+        for name, node in named(model.graph.node):
+            node.name = name
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path} has names that are no text: copy or export it again") from error
     return model
 
 

@@ -186,14 +186,15 @@ class Client:
         if not 0 <= self.retry_for <= LONGEST_RETRY_SECONDS:
             raise MisuseError(f"--retry-for is 0 to {LONGEST_RETRY_SECONDS:.0f} seconds")
 
-    def options_json(self) -> str:
-        """Options as `_core.predict` reads them; absent ones are left out."""
+    def options_json(self, missing: bool = False) -> str:
+        """Options as `_core.predict` reads them; absent ones are left out. With `missing` inputs may have NaN."""
         names = ("pin", "ca", "plaintext", "certificate", "key", "threads", "network", "keys", "model", "token")
         offered = ("passphrase", "plan_digest", "graph_digest", "model_commitment", "card_key")
         values = {name: getattr(self, name) for name in (*names, *offered)}
         chosen = {name: value for name, value in values.items() if value is not None}
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {name: True for name in ("accept_leakage", "missing") if getattr(self, name)}
+        leaking |= {"missing": True} if missing else {}
         retrying = {"retry_for": self.retry_for} if self.retry_for else {}
         return json.dumps({**options, **leaking, **retrying, "timeouts": timeouts(self)})
 
@@ -205,8 +206,9 @@ class Client:
     ) -> Prediction:
         """Run one session over the inputs `x`: (N, *shape), or a single input.
 
-        With a `schema` it may be a data frame, or a mapping from names of columns to arrays (N,); a data frame of
-        numbers without one, its columns in the model's order.
+        With a `schema` it may be a data frame, or a mapping from names of columns to arrays (N,), which may have
+        missing values where the model knows them; or a data frame of numbers without one, with columns in the model's
+        order.
 
         Of a model with several inputs it is a mapping from their names to arrays (N, *shape); or an array (N, values)
         in which they lie flattened one after another, in the model's order. Inputs of a model with states are those of
@@ -216,12 +218,13 @@ class Client:
         ("retrying", seconds, why) before another attempt. Raises `MisuseError`, `PeerError` or `TransportError`
         (`BusyError` of a server that is full or about to stop), naming the guilty side.
         """
-        if is_frame(x) or (self.schema is not None and isinstance(x, Mapping)):
+        table = is_frame(x) or (self.schema is not None and isinstance(x, Mapping))
+        if table:
             x = self.rows(x)
         if isinstance(x, Mapping):
             return self.predict_named(x, progress)
         kept = self.kept if self.keep_keys else None
-        outputs, report = _core.predict(self.server, floats(x), self.options_json(), progress, notice, kept)
+        outputs, report = _core.predict(self.server, floats(x), self.options_json(table), progress, notice, kept)
         return Prediction(outputs, json.loads(report))
 
     def rows(self, x: Any) -> NDArray[np.float32]:

@@ -156,9 +156,15 @@ fn a_table_with_many_rows_gets_a_batch() {
 #[test]
 fn a_client_cannot_tell_a_chain_from_a_balanced_tree() {
     let thresholds = [0.0, 1.0, 2.0];
-    let long = tree(&[-3.0, -2.0, -1.0, 5.0], false);
-    let [chain, balanced] =
-        [false, true].map(|shape| ensemble(1, vec![tree(&thresholds, shape), long.clone()]));
+    let mut long = tree(&[-3.0, -2.0, -1.0, 5.0], false);
+    let [far, farther] = [50.0f32, 60.0].map(f32::to_bits);
+    long.further = vec![(0, far), (0, farther)];
+    // Only one of the two has a test of a set, which is padded to in the other.
+    let [chain, balanced] = [false, true].map(|shape| {
+        let mut tree = tree(&thresholds, shape);
+        tree.further = if shape { vec![(0, far), (0, farther)] } else { Vec::new() };
+        ensemble(1, vec![tree, long.clone()])
+    });
     assert_eq!(graph::digest(&chain.graph), graph::digest(&balanced.graph));
     let input = chain.graph.quantize_input(&[1.0, 0.0, 0.0]).unwrap();
     let batch = [input.clone()];

@@ -219,6 +219,8 @@ def of_layers(scores: Scores, table: Table, columns: Sequence[Derived]) -> Layer
 def of_trees(final: Any, table: Table, columns: Sequence[Derived], kind: type) -> Trees:
     """Trees with their thresholds where clients' numbers are."""
     ensemble = ensemble_of(final)
+    if any(ensemble.categories):
+        refuse(f"{ensemble.name} with categories of its own", "encode them in the pipeline, or compile it without one")
     tested = sorted({at for tree in ensemble.trees for at in tree.feature.tolist() if at >= 0}) or [0]
     features = list(dict.fromkeys(each for at in range(len(columns)) if (each := columns[at].feature) is not None))
     for at in tested:

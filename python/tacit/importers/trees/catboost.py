@@ -5,6 +5,7 @@ lie in each other. The format is that of catboost/libs/model/model_export/json_m
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -161,10 +162,13 @@ def split(content: Any, features: Features) -> tuple[int, Cuts]:
     """The feature that a split tests, and how; what holds goes right."""
     kind = str(content.get("split_type", "FloatFeature"))
     if kind == "FloatFeature":
-        index, border = int(content["float_feature_index"]), np.float32(content["border"])
-        if np.isnan(border):
+        index = int(content["float_feature_index"])
+        # Borders are float32 numbers, whatever digits the file has.
+        with np.errstate(over="ignore"):
+            border = float(np.float32(content["border"]))
+        if math.isnan(border):
             raise ValueError("a border that is no number")
-        cut = first_above(float(border))
+        cut = first_above(border)
         missing_left = not features.missing_right[index]
         return features.numeric[index], Cuts(() if cut is None else (cut,), True, missing_left)
     if kind == "OneHotFeature":

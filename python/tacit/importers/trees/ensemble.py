@@ -61,8 +61,9 @@ class Ensemble:
     Result k is `base[k]` and the leaf values of all trees that count for it, divided by `divisor`. Leaves have a value
     of each result, or a single one; that of tree t counts for result t mod outputs then. `labels` name the results.
     `categories` are those of each feature in the order of the codes that trees test, empty for numbers; nothing where
-    none are known. `columns` are the names of the features, where they are known, and `notes` say what people should
-    know. `link` makes estimates of results, where they are something else.
+    none are known. Others are missing values if `unknown_is_missing`, or errors. `columns` are the names of the
+    features, where they are known, and `notes` say what people should know. `link` makes estimates of results, where
+    they are something else.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Ensemble:
     notes: tuple[str, ...] = ()
     link: Link | None = None
     categories: tuple[tuple[str | float, ...], ...] = ()
+    unknown_is_missing: bool = False
 
     def to_json(self) -> str:
         """The ensemble as the core reads it; raises `MisuseError` for numbers that are not finite."""
@@ -104,7 +106,7 @@ def coded(categories: Sequence[Sequence[str | float]], columns: Sequence[str]) -
     named = [columns[at] if columns else f"feature {at}" for at, values in enumerate(categories) if values]
     if not named:
         return []
-    return [f"categories are given as codes, their places from 0 in the lists of training: {', '.join(named)}"]
+    return [f"categories in arrays are codes, their places from 0 in the lists of training: {', '.join(named)}"]
 
 
 def leaf(value: Sequence[float]) -> Tree:

@@ -127,6 +127,10 @@ def beginning(estimator: Any, rate: float) -> tuple[float, ...]:
 def of_booster(estimator: Any) -> Ensemble:
     """A booster of XGBoost, or a model with one, which stops at its best iteration as its predictions do."""
     booster = estimator.get_booster() if hasattr(estimator, "get_booster") else estimator
+    missing = getattr(estimator, "missing", np.nan) if booster is not estimator else np.nan
+    if missing is not None and not np.isnan(missing):
+        name = type(estimator).__name__
+        raise UnsupportedError(f"{name} with missing={missing}; train it with NaN in place of that number")
     best = None
     if booster is not estimator:
         try:

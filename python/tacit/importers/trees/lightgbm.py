@@ -104,6 +104,7 @@ def converted(text: str, name: str) -> Ensemble:
         ),
         link=link,
         categories=categories,
+        unknown_is_missing=True,
     )
 
 

@@ -49,7 +49,7 @@ def mentions_ensemble(path: Path) -> bool:
 
 @lru_cache(maxsize=16)
 def scanned(path: Path, _written: int, _size: int) -> bool:
-    """Whether a file has the name of the operators in it; asked again of a file that did not change it reads nothing."""
+    """Whether a file has the operators' name in it; a file that did not change is not read again."""
     if packed(path):
         return MARK in unpack(path)
     before = b""

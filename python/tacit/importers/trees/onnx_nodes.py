@@ -251,6 +251,9 @@ def grown(
         made.append(grower.tree())
     if not made:
         raise ValueError("an ensemble without trees")
+    # A root that is not the first node of its tree would leave some out.
+    if len(reached) != sum(mode != LEAF_MODE for mode in nodes.modes):
+        raise ValueError("nodes that no root leads to")
     return tuple(made)
 
 
