@@ -6,7 +6,8 @@ use runtime::Report;
 use serde::Serialize;
 use wire::{Error, Result};
 
-use crate::model::{PlanOptions, plan, refused};
+use crate::model::{PlanOptions, plan};
+use crate::refused::refused;
 
 /// A suite with its protocols for what is not linear, and what it takes or why it cannot run.
 #[derive(Clone, Debug, Serialize)]

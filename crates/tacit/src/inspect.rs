@@ -6,7 +6,7 @@ use std::path::Path;
 use graph::{Graph, Tensor};
 use serde::Serialize;
 
-use crate::model::refused;
+use crate::refused::refused;
 use runtime::hexadecimal;
 use wire::Result;
 

@@ -14,6 +14,8 @@ mod card;
 mod compare;
 mod inspect;
 mod model;
+mod refused;
+mod revealed;
 mod serving;
 mod session;
 mod trees;

@@ -11,7 +11,9 @@ use runtime::{Plan, Report, Reveal, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
-use crate::serving::{conditions, planning, revealing};
+use crate::refused::refused;
+use crate::revealed::revealing;
+use crate::serving::{conditions, planning};
 use crate::session::link;
 
 /// A compiled model, for people and programs.
@@ -327,15 +329,4 @@ pub fn suited_batch(model: &Model, options: &PlanOptions) -> Result<usize> {
     let settings = options.settings.planned_for(link);
     let model = shown(model, options)?;
     Ok(planner::suited_batch(&model.graph, settings, &conditions, options.inputs))
-}
-
-/// The graph's errors in the words of the public API.
-pub(crate) fn refused(error: graph::Error) -> Error {
-    match error {
-        graph::Error::Unsupported { node, what, instead } => {
-            Error::Unsupported { node, instead: format!("{what}; {instead}") }
-        }
-        bug @ graph::Error::Internal { .. } => Error::Internal(bug.to_string()),
-        other => Error::misuse(other.to_string()),
-    }
 }

@@ -14,7 +14,7 @@ use wire::{Error, Identity, Link, Pin, Result};
 
 use crate::access::{TlsFiles, access};
 use crate::card::Card;
-use crate::model::refused;
+use crate::revealed::revealing;
 use crate::session::{Patience, link, threads};
 use crate::warnings;
 
@@ -364,21 +364,6 @@ impl ModelOptions {
         all.link = self.link.clone().or(all.link);
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all
-    }
-}
-
-/// The model whose result is what `reveal` lets clients learn: buckets between `edges` are a part
-/// of it.
-///
-/// # Errors
-/// [`Error::Misuse`] for edges that are none, [`Error::Unsupported`] for a model without a score.
-pub(crate) fn revealing(model: Model, reveal: Reveal, edges: &[f64]) -> Result<Model> {
-    match reveal {
-        Reveal::Bucket if edges.is_empty() => Err(Error::misuse(
-            "buckets have edges, which only the server knows: start it with --reveal bucket:EDGES",
-        )),
-        Reveal::Bucket => model.banded(edges).map_err(refused),
-        _ => Ok(model),
     }
 }
 

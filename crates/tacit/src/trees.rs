@@ -4,7 +4,7 @@ use graph::{Ensemble, Model};
 use runtime::{Plan, Settings};
 use wire::Result;
 
-use crate::model::refused;
+use crate::refused::refused;
 
 /// Compiles an ensemble of decision trees (see [`graph::Ensemble`] for the JSON). Private results
 /// reach the leaves that the trees reach; values of leaves are rounded to the result's scale.
