@@ -14,10 +14,12 @@
 
 mod complete;
 mod paths;
+mod rows;
 mod stage;
 mod staged;
 mod table;
 mod turned;
+mod walk;
 
 use graph::ops;
 use ring::Bits;
@@ -49,14 +51,21 @@ pub struct Shape {
 
 impl Shape {
     /// Returns how many values go in for each tree: those of its comparisons, test by test, then
-    /// those of its leaves.
+    /// those of its leaves; or for each pool: those of its comparisons, its words, and
+    /// [`Shape::fresh`].
     pub fn inputs(&self) -> usize {
-        self.tests() + self.paths.leaves() * self.values
+        self.tests() + self.paths.words(self.values) + self.fresh()
     }
 
-    /// Returns the number of comparisons of all tests of a tree.
+    /// Returns the number of comparisons of all tests of a tree, or of a pool.
     pub fn tests(&self) -> usize {
         self.paths.tests() * self.comparisons
+    }
+
+    /// Returns the number of random bytes of the server that follow a pool's words, one in each
+    /// value. No two pools share them.
+    pub fn fresh(&self) -> usize {
+        if matches!(self.paths, ops::Paths::Walk(_)) { walk::FRESH } else { 0 }
     }
 
     fn check(&self) -> Result<()> {
@@ -64,6 +73,7 @@ impl Shape {
         let known = match self.paths {
             ops::Paths::Complete(depth) => (1..=ops::trees::MAX_DEPTH).contains(&depth),
             ops::Paths::Table(tests) => (1..=ops::trees::MAX_TABLE).contains(&tests),
+            ops::Paths::Walk(sizes) => walk::fits(&sizes, self),
         };
         match widths && known && self.values > 0 && self.comparisons > 0 {
             true => Ok(()),
@@ -101,8 +111,8 @@ impl Trees {
     }
 }
 
-/// Xor shares of whether tests of so many comparisons go right, a plane of all `count` trees for each
-/// test, of values that lie comparison by comparison.
+/// Xor shares of whether tests of so many comparisons go right, a plane of `count` tests that lie
+/// together for each comparison, of values in that order.
 fn outcomes(
     channel: &mut Channel,
     comparison: &Comparison,
@@ -127,6 +137,7 @@ fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<
             Box::new(complete::Complete::new(sizes, depth, shape.out_bits, (sender, first)))
         }
         ops::Paths::Table(tests) => Box::new(table::Table::new(sizes, tests, shape.out_bits)),
+        ops::Paths::Walk(pool) => Box::new(walk::Walk::new(sizes, pool, shape.out_bits)),
     }
 }
 
@@ -166,11 +177,18 @@ impl Protocol for Trees {
         let tests = self.shape.tests();
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
-        // One comparison after another, so that its outcomes of all trees lie together.
-        let places =
-            (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
+        let (planes, each_test) = (self.paths.planes(), self.shape.comparisons);
+        // Plane by plane, so that outcomes that lie together are of the same test of all trees, or
+        // of all tests of all pools.
+        let together = self.shape.paths.tests() / planes.max(1);
+        let places = (0..planes * each_test).flat_map(|plane| {
+            let first = plane / each_test * together * each_test + plane % each_test;
+            let tests =
+                move |tree| (0..together).map(move |at| tree * each + first + at * each_test);
+            (0..self.count).flat_map(tests)
+        });
         let y = rows.gather(places);
-        let sizes = [self.count, self.shape.comparisons];
+        let sizes = [self.count * together, each_test];
         let right = outcomes(channel, &self.comparison, &y, sizes, &mut ots)?;
         let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
         let words = self.paths.run(channel, right, &leaves, ots)?;
@@ -181,3 +199,6 @@ impl Protocol for Trees {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod walk_tests;
