@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tacit import Client, MisuseError, Model
+from tacit.compiler.trees import compile_ensemble
 from tacit.session.pair import Pair
+from tacit_lab.reproduce.forests import Forest, grow
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TREES = Path(__file__).parents[1] / "data" / "trees"
@@ -92,3 +94,19 @@ def test_clients_may_learn_the_bucket_or_the_sign_of_a_score_alone(tacit, tmp_pa
     assert label["output"] == (scores > 0).astype(int).tolist() and label["agreement"] == 1.0
     shown = tacit("run", model, rows, "--reveal", reveal)
     assert shown.code == 0 and "bucket 2 of 0 to 2" in shown.out
+
+
+@pytest.mark.parametrize("network", [None, "wan"])
+def test_deep_trees_are_walked_through_in_private(tmp_path: Path, network: str | None) -> None:
+    (tmp_path / "source").write_text("deep")
+    rows = np.random.default_rng(2).normal(size=(6, 5)).astype(np.float32)
+    rows[1, 2], rows[2, 3] = np.nan, np.inf
+    sent = []
+    for tests in (401, 403):
+        compile_ensemble(grow(Forest(8, tests, 5, 24), "deep"), tmp_path / "source", tmp_path / "x.tacit", None)
+        run = Pair(Model(tmp_path / "x.tacit"), network=network, batch=4).run(rows, None)
+        assert run.report["max_error"] == 0
+        assert "walks of 12 steps" in str(run.report["layers"])
+        sent.append(run.report["bytes"])
+    # Two ensembles of one padded class.
+    assert sent[0] == sent[1]

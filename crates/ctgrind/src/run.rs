@@ -118,6 +118,24 @@ impl Run {
         self.end(&server, &mut alone(Role::Server, from_client.frames));
     }
 
+    /// Like [`Run::ends`], but nothing watches the client's end, which may branch on what it learns.
+    ///
+    /// # Panics
+    /// When an end does.
+    pub fn server_end(
+        &mut self,
+        client: impl Fn(&mut End) + Sync,
+        server: impl Fn(&mut End) + Sync,
+    ) {
+        let seed = self.seed;
+        let unwatched = |end: &(dyn Fn(&mut End) + Sync), channel: &mut Channel| {
+            Self::new(Watch::Nothing, seed).end(end, channel);
+        };
+        let (from_client, _) =
+            run_pair(|channel| unwatched(&client, channel), |channel| unwatched(&server, channel));
+        self.end(&server, &mut fed(Role::Server, &from_client.frames.concat(), usize::MAX));
+    }
+
     fn end(&mut self, end: &(dyn Fn(&mut End) + Sync), channel: &mut Channel) {
         // The parties' secrets differ, and the dealer's from both.
         let role = channel.role() as u64;

@@ -131,6 +131,16 @@ impl Prg {
     }
 }
 
+/// Fills `out` with the blocks AES_key(tweak), AES_key(tweak xor 1), ...: a short stream of its own
+/// for each of many keys, none of which needs a generator.
+pub fn expand(key: u128, tweak: u128, out: &mut [[u8; 16]]) {
+    for (block, counter) in out.iter_mut().zip(0u128..) {
+        *block = (tweak ^ counter).to_le_bytes();
+    }
+    let cipher = Aes128::new(&key.to_le_bytes().into());
+    cipher.encrypt_blocks(Block::cast_slice_from_core_mut(out));
+}
+
 impl Drop for Prg {
     fn drop(&mut self) {
         self.buffer.zeroize();
@@ -168,6 +178,17 @@ mod tests {
         let words: Vec<u64> = (0..1000).map(|_| prg.word() & mask(20)).collect();
         assert_eq!(Prg::new(&seed, 3).uniform(1000, 20), words);
         assert_ne!(Prg::new(&seed, 4).block(), Prg::new(&seed, 3).block());
+    }
+
+    #[test]
+    fn short_streams_are_aes_in_counter_mode() {
+        let seed = Seed([9; 16]);
+        let mut blocks = [[0; 16]; 5];
+        expand(u128::from_le_bytes(seed.0), 7, &mut blocks);
+        // Blocks of domain 7 whose counters are 0.
+        for (at, block) in blocks.iter().enumerate() {
+            assert_eq!(Prg::new(&seed, 7 ^ at as u64).block().to_le_bytes(), *block);
+        }
     }
 
     #[test]

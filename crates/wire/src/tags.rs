@@ -163,6 +163,8 @@ tags! {
         "The client sends, for each oblivious transfer, its value masked by the difference of the two pads.";
     OT_MATMUL_MASKED = 0x5a, "masked inputs of a product by OT", ToServer, [Online],
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
+    TREE_ROWS = 0x5b, "rows of a walk through trees", ToClient, [Online],
+        "The server sends the key and the place of each tree's first test, and two encrypted rows for each test, of which one oblivious transfer opens one.";
 }
 
 /// Returns the row of a number.

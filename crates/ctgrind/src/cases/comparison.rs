@@ -2,7 +2,7 @@
 //! opening of a result.
 
 use graph::keys::key;
-use graph::ops::Paths;
+use graph::ops::{Paths, Walk};
 use mpc::argmax::Argmax;
 use mpc::compare::{self, Comparison, Radix};
 use mpc::extend::{Extend, Sign};
@@ -14,6 +14,7 @@ use mpc::relu::Relu;
 use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
+use wire::Role;
 
 use super::inputs::{correlations, share};
 use crate::case::Case;
@@ -53,6 +54,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "trees of two comparisons a test", |run| {
         grown(run, Paths::Table(3), 2);
     }),
+    Case::new("comparison", "rows of walks through trees", garbled),
     Case::new("comparison", "keys of numbers", |run| {
         let words = run.words(COUNT, 32);
         run.kernel("keys", || {
@@ -104,6 +106,29 @@ fn grown(run: &mut Run, paths: Paths, comparisons: usize) {
         end.kernel(|channel| plan.run(channel, &rows, ots).unwrap());
     };
     run.ends(end, end);
+}
+
+/// Keys, masks, labels and the server's shares of outcomes are secret. Edges are not: the server
+/// follows those of its own trees, in an order that is uniform. The client follows its walks.
+fn garbled(run: &mut Run) {
+    let walk = Walk { trees: 2, slots: 40, depth: 20 };
+    let paths = Paths::Walk(walk);
+    let shape = Shape { paths, values: 2, comparisons: 1, bits: 16, out_bits: 16 };
+    let plan = Trees::new(1, shape, Radix::Four).unwrap();
+    // Two chains, of even and of odd slots.
+    let next = (2..42).chain(2..42).collect::<Vec<u64>>();
+    let end = |end: &mut End| {
+        let ots = correlations(end, &plan.demand());
+        let increments = end.run.words(4 * walk.slots, 16);
+        let fresh = end.run.words(shape.fresh(), 8);
+        let keeps = u64::from(end.channel.role() == Role::Server);
+        let words = next.iter().copied().chain(increments).chain([0, 1]).chain(fresh);
+        let own = words.map(|word| keeps * word);
+        let all = end.run.words(walk.slots, 16).into_iter().chain(own).collect();
+        let rows = [Share::new(all, 16)];
+        end.kernel(|channel| plan.run(channel, &rows, ots).unwrap());
+    };
+    run.server_end(end, end);
 }
 
 /// The table is the server's secret.

@@ -38,6 +38,7 @@ mod sum;
 mod sum_pool;
 pub mod trees;
 mod view;
+pub mod walk;
 pub mod winograd;
 
 pub use accumulator::{Accumulator, Rounding};
@@ -72,4 +73,5 @@ pub use softmax::Softmax;
 pub use sum::Sum;
 pub use sum_pool::SumPool;
 pub use trees::{Paths, Trees};
+pub use walk::{Pool, Walk};
 pub use winograd::Winograd;

@@ -7,6 +7,7 @@ use super::checks::{ensure, wide_enough};
 use super::known::Known;
 use super::operator::{Encoding, Operator, Site, Weighted};
 use super::range::Range;
+use super::walk::{Pool, Walk};
 use crate::error::Check;
 use crate::tensor::{NodeWeights, Tensor};
 use serde::{Deserialize, Serialize};
@@ -38,28 +39,48 @@ pub enum Paths {
     Complete(u32),
     /// A table of the leaf for all outcomes of so many tests; outcome i is bit i of the place.
     Table(u32),
+    /// One pool of the tests of all trees, through which each tree's walk takes equally many steps.
+    Walk(Walk),
 }
 
 impl Paths {
-    /// Returns the number of tests of each tree.
+    /// Returns the number of tests of each tree, or of the pool that all trees share.
     pub fn tests(self) -> usize {
         match self {
+            Self::Walk(walk) => walk.slots,
             Self::Complete(depth) => (1usize << depth.min(MAX_DEPTH)) - 1,
             Self::Table(tests) => tests.min(MAX_TABLE) as usize,
         }
     }
 
-    /// Returns the number of leaves of each tree.
+    /// Returns the number of leaves of each tree; none of pools, where edges carry values.
     pub fn leaves(self) -> usize {
         match self {
+            Self::Walk(_) => 0,
             Self::Complete(depth) => 1usize << depth.min(MAX_DEPTH),
             Self::Table(tests) => 1usize << tests.min(MAX_TABLE),
         }
     }
 
-    /// Returns the leaf for the outcomes of all tests, each of which is true on the right.
+    /// Returns the number of the server's words for each tree with so many values of a leaf: those
+    /// of its leaves, or those of the pool that all trees share ([`Pool`]).
+    pub fn words(self, values: usize) -> usize {
+        match self {
+            Self::Walk(walk) => walk.words(values),
+            _ => values.saturating_mul(self.leaves()),
+        }
+    }
+
+    /// Returns the number of trees that share their tests, of so many.
+    fn sharing(self, trees: usize) -> usize {
+        if matches!(self, Self::Walk(_)) { trees } else { 1 }
+    }
+
+    /// Returns the leaf for the outcomes of all tests, each of which is true on the right; the
+    /// first one of pools, where [`Pool::leaf`] knows the values.
     pub fn leaf(self, right: impl Fn(usize) -> bool) -> usize {
         match self {
+            Self::Walk(_) => 0,
             Self::Complete(depth) => {
                 let node = (0..depth).fold(0, |node, _| 2 * node + 1 + usize::from(right(node)));
                 node - self.tests()
@@ -68,8 +89,12 @@ impl Paths {
         }
     }
 
-    fn check(self) -> Check<()> {
+    fn check(self, trees: usize) -> Check<()> {
         match self {
+            Self::Walk(walk) => {
+                ensure(walk.trees == trees, || format!("walks of {} trees", walk.trees))?;
+                walk.check()
+            }
             Self::Complete(depth) => {
                 ensure((1..=MAX_DEPTH).contains(&depth), || format!("trees of depth {depth}"))
             }
@@ -93,7 +118,8 @@ impl Paths {
 ///
 /// The server's weights are, for each comparison of each test of each tree, twice its feature plus
 /// 1 if a missing value goes left, or [`NO_FEATURE`]. Its constants are the thresholds of all
-/// comparisons, then the values of all leaves, tree by tree, then what is added to each output.
+/// comparisons, then the values of all leaves, tree by tree, or the words of the [`Pool`], then what
+/// is added to each output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trees {
@@ -120,22 +146,33 @@ fn is_one(comparisons: &usize) -> bool {
 impl Trees {
     /// Returns the number of comparisons of all tests of all trees.
     pub fn tests(&self) -> usize {
-        self.trees.saturating_mul(self.tests_of_tree())
+        self.groups().saturating_mul(self.tests_of_tree())
     }
 
-    /// Returns the number of comparisons of all tests of one tree.
+    /// Returns the number of comparisons of all tests of one tree, or of a pool.
     pub fn tests_of_tree(&self) -> usize {
         self.comparisons.saturating_mul(self.paths.tests())
     }
 
-    /// Returns the number of values of all leaves of all trees.
-    pub fn leaf_values(&self) -> usize {
-        self.trees.saturating_mul(self.leaves_of_tree())
+    /// Returns the number of groups of trees that share tests: one for each tree, or a pool.
+    pub fn groups(&self) -> usize {
+        self.trees / self.paths.sharing(self.trees).max(1)
     }
 
-    /// Returns the number of values of all leaves of one tree.
+    /// Returns the number of values of all leaves of all trees, or of words of their pool.
+    pub fn leaf_values(&self) -> usize {
+        self.groups().saturating_mul(self.leaves_of_tree())
+    }
+
+    /// Returns the number of values of all leaves of one tree, or of words of a pool.
     pub fn leaves_of_tree(&self) -> usize {
-        self.values.saturating_mul(self.paths.leaves())
+        self.paths.words(self.values)
+    }
+
+    /// The pool with its sizes, of trees that share one.
+    fn pool<'a>(&self, words: &'a [i64]) -> Option<(Walk, Pool<'a, i64>)> {
+        let Paths::Walk(walk) = self.paths else { return None };
+        Some((walk, Pool::new(&walk, self.values, words)?))
     }
 
     /// Returns the thresholds, the values of leaves and what is added to outputs.
@@ -167,7 +204,7 @@ impl Operator for Trees {
     }
 
     fn verify(&self, site: &Site<'_>, known: &[bool]) -> Check<bool> {
-        self.paths.check()?;
+        self.paths.check(self.trees)?;
         let (input, output) = (site.input(), site.output);
         let known = known.first() == Some(&true);
         ensure(known, || "tests values that the client does not know".into())?;
@@ -204,12 +241,20 @@ impl Operator for Trees {
             y << (i64::BITS - KEY_BITS) >= 0
         };
         let mut sums = base.to_vec();
+        let odd = |first: usize| {
+            (first..first + self.comparisons).fold(false, |odd, at| odd ^ compared(at))
+        };
+        if let Some((walk, pool)) = self.pool(leaves) {
+            let right = |slot| odd(slot * self.comparisons);
+            let leaf = |tree| pool.leaf(&walk, [tree, self.values], right);
+            for (at, value) in (0..self.trees).flat_map(leaf).enumerate() {
+                let output = at % base.len();
+                sums[output] = sums[output].wrapping_add(value);
+            }
+            return Ok(sums);
+        }
         for (tree, leaves) in leaves.chunks_exact(each).enumerate() {
-            let right = |test: usize| {
-                let first = tree * tests + test * self.comparisons;
-                (first..first + self.comparisons).fold(false, |odd, at| odd ^ compared(at))
-            };
-            let leaf = self.paths.leaf(right);
+            let leaf = self.paths.leaf(|test| odd(tree * tests + test * self.comparisons));
             for at in 0..self.values {
                 let output = (tree * self.values + at) % base.len();
                 sums[output] = sums[output].wrapping_add(leaves[leaf * self.values + at]);
@@ -223,6 +268,14 @@ impl Operator for Trees {
         let Some([_, leaves, base]) = constants else { return Range::ZERO.into() };
         let point = |value: &i64| Range::new((*value).into(), (*value).into());
         let mut sums: Vec<Range> = base.iter().map(point).collect();
+        if let Some((walk, pool)) = self.pool(leaves) {
+            let Ok(ranges) = pool.ranges(&walk, self.values) else { return Range::ZERO.into() };
+            for (at, range) in ranges.into_iter().enumerate() {
+                let output = at % base.len().max(1);
+                sums[output] = sums[output].plus(range);
+            }
+            return sums.into_iter().reduce(Range::join).unwrap_or(Range::ZERO).into();
+        }
         for (tree, leaves) in leaves.chunks_exact(self.leaves_of_tree().max(1)).enumerate() {
             for at in 0..self.values {
                 let output = (tree * self.values + at) % base.len().max(1);
@@ -261,7 +314,7 @@ impl Operator for Trees {
 
 impl Weighted for Trees {
     fn weight_shape(&self, _output: &Tensor) -> Option<Vec<usize>> {
-        Some(vec![self.trees, self.tests_of_tree()])
+        Some(vec![self.groups(), self.tests_of_tree()])
     }
 
     fn bias_shape(&self, output: &Tensor) -> Option<Vec<usize>> {
@@ -273,6 +326,8 @@ impl Weighted for Trees {
         super::linear::check_counts((self.tests(), constants), weights)?;
         let most = 2 * MAX_FEATURES as i32;
         let known = weights.weight.iter().all(|code| (NO_FEATURE..most).contains(code));
-        known.then_some(()).ok_or_else(|| "a test of no feature".into())
+        known.then_some(()).ok_or("a test of no feature")?;
+        let [_, words, _] = self.constants(&weights.bias)?;
+        self.pool(words).map_or(Ok(()), |(walk, pool)| pool.steps(&walk).map(|_| ()))
     }
 }

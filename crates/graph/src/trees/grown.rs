@@ -14,6 +14,7 @@ pub(super) struct Grown<'a> {
     tests: Vec<usize>,
     leaves: Vec<usize>,
     depth: usize,
+    shallowest: usize,
     /// For each node its further thresholds.
     further: BTreeMap<usize, Vec<f32>>,
 }
@@ -26,8 +27,15 @@ impl<'a> Grown<'a> {
             [tree.threshold.len(), tree.missing_left.len(), tree.left.len(), tree.right.len()];
         let fits = lengths == [nodes; 4] && nodes.checked_mul(values) == Some(tree.value.len());
         ensure(nodes > 0 && fits, || "has lists of different lengths".into())?;
-        let further = further(tree)?;
-        let mut grown = Self { tree, values, tests: vec![], leaves: vec![], depth: 0, further };
+        let mut grown = Self {
+            tree,
+            values,
+            tests: vec![],
+            leaves: vec![],
+            depth: 0,
+            shallowest: usize::MAX,
+            further: further(tree)?,
+        };
         let mut reached = vec![false; nodes];
         let mut waiting = vec![(0usize, 0usize)];
         while let Some((node, depth)) = waiting.pop() {
@@ -39,6 +47,7 @@ impl<'a> Grown<'a> {
                 let finite = grown.value(node).iter().all(|value| value.is_finite());
                 ensure(finite, || format!("has a leaf, node {node}, that is not finite"))?;
                 grown.leaves.push(node);
+                grown.shallowest = grown.shallowest.min(depth);
                 continue;
             }
             let known = (tree.feature[node] as u64) < features as u64;
@@ -54,6 +63,11 @@ impl<'a> Grown<'a> {
     /// Tests on the way to the farthest leaf.
     pub(super) fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// Tests on the way to the nearest leaf.
+    pub(super) fn shallowest(&self) -> usize {
+        self.shallowest
     }
 
     /// The nodes that test.
@@ -85,6 +99,11 @@ impl<'a> Grown<'a> {
     /// The values of a node.
     pub(super) fn value(&self, node: usize) -> &[f64] {
         &self.tree.value[node * self.values..][..self.values]
+    }
+
+    /// The values of all leaves.
+    pub(super) fn values(&self) -> impl Iterator<Item = &f64> {
+        self.leaves.iter().flat_map(|leaf| self.value(*leaf))
     }
 
     /// The largest magnitude of value `at` of any leaf.

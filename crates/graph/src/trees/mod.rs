@@ -4,35 +4,33 @@
 //! and nothing of single trees.
 
 mod grown;
+mod layout;
 mod padded;
+mod pooled;
 mod tree;
 
 use crate::error::{Error, Result};
 use crate::ir::{Format, Graph, Model, Node, NodeWeights, Nonlinear, Tensor, VERSION};
 use crate::link::Link;
 use crate::model::verify_model;
-use crate::ops::trees::{KEY_BITS, MAX_DEPTH, MAX_TABLE, MAX_TESTS, MISSING, Paths, Trees};
+use crate::ops::trees::{KEY_BITS, MAX_TESTS, MISSING, Paths, Trees};
 use grown::Grown;
 use padded::Padded;
+use pooled::Pooled;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 pub use tree::Tree;
 
 /// Longest JSON of an ensemble, in bytes.
 const MAX_JSON: usize = 1 << 30;
-/// Width of the results' shares.
-const RESULT_BITS: u32 = 32;
+/// Widths of the results' shares. The lesser one is for leaves and results that it holds exactly.
+const RESULT_BITS: [u32; 2] = [16, 32];
 /// Most bits of a fraction; a value of a leaf is off by at most half of the last one.
 const MAX_FRACTION: i32 = 24;
 /// Width of the input's shares, which hold [`MISSING`] as a positive number.
 const INPUT_BITS: u32 = KEY_BITS + 1;
 /// What graphs have to say of activations that are rounded, of which there are none here.
 const ACTIVATION_BITS: u32 = 8;
-/// Bytes that a test takes, about: a comparison of 38 bits with its correlations.
-const BYTES_OF_TEST: usize = 50;
-/// Bytes that take as long as a level of gates does, about, at 400 Mbit/s and 20 ms.
-const BYTES_OF_LEVEL: usize = 1 << 20;
-
 /// Decision trees whose leaves are added up.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,7 +85,7 @@ impl Ensemble {
                 .map_err(|why| misuse(format!("tree {index} {why}")))
         });
         let grown = grown.collect::<Result<Vec<_>>>()?;
-        self.padded(suite, &grown, self.paths(&grown)?)
+        self.padded(suite, &grown, layout::cheapest(&self.name, self.value_bits(&grown), &grown)?)
     }
 
     /// Makes the model with trees padded to one layout.
@@ -100,10 +98,10 @@ impl Ensemble {
             let advice = "train fewer or smaller trees, and merge rare categories";
             return Err(Error::unsupported(&self.name, why, advice));
         }
-        let fraction = self.fraction(grown);
+        let (bits, fraction) = self.precision(grown);
         let weights = self.weights(&op, grown, fraction)?;
         let model = Model {
-            graph: self.graph(suite, op, fraction),
+            graph: self.graph(suite, op, (bits, fraction)),
             weights: BTreeMap::from([(0, weights)]),
         };
         verify_model(&model).map_err(|error| error.in_pass("trees"))?;
@@ -125,30 +123,14 @@ impl Ensemble {
         Ok(())
     }
 
-    /// The layout of less time for trees of the largest depth and number of tests.
-    fn paths(&self, grown: &[Grown<'_>]) -> Result<Paths> {
-        let depth = grown.iter().map(Grown::depth).max().unwrap_or(0).max(1);
-        let tests = grown.iter().map(|tree| tree.tests().len()).max().unwrap_or(0).max(1);
-        let complete = (depth <= MAX_DEPTH as usize).then_some(Paths::Complete(depth as u32));
-        let table = (tests <= MAX_TABLE as usize).then_some(Paths::Table(tests as u32));
-        let comparisons = grown.iter().map(Grown::comparisons).max().unwrap_or(1);
-        let value = RESULT_BITS.div_ceil(8) as usize * self.values;
-        let price = |paths: &Paths| {
-            let levels = if let Paths::Complete(depth) = paths { *depth as usize } else { 0 };
-            let each = paths.tests() * comparisons * BYTES_OF_TEST + paths.leaves() * value;
-            grown.len() * each + levels * BYTES_OF_LEVEL
-        };
-        [table, complete].into_iter().flatten().min_by_key(price).ok_or_else(|| {
-            Error::unsupported(
-                &self.name,
-                format!("has trees of depth {depth}, at most {MAX_DEPTH} are run"),
-                "train it with max_depth=8 or less",
-            )
-        })
+    /// Bits of all values of a leaf.
+    fn value_bits(&self, grown: &[Grown<'_>]) -> usize {
+        self.precision(grown).0 as usize * self.values
     }
 
-    /// Bits of the fraction of all values: as many as sums of all leaves have room for.
-    fn fraction(&self, grown: &[Grown<'_>]) -> i32 {
+    /// Width of the results, and bits of the fraction of all values: the fewest that leave nothing
+    /// to round, or as many as sums of all leaves have room for.
+    fn precision(&self, grown: &[Grown<'_>]) -> (u32, i32) {
         let mut largest: Vec<f64> = self.base.iter().map(|value| value.abs()).collect();
         for (index, tree) in grown.iter().enumerate() {
             for at in 0..self.values {
@@ -157,14 +139,35 @@ impl Ensemble {
             }
         }
         let largest = largest.into_iter().fold(f64::MIN_POSITIVE, f64::max);
-        // Each leaf and the base are rounded by at most a half; two values differ by one bit more.
-        let room = (1u64 << (RESULT_BITS - 2)) as f64 - grown.len() as f64 - 2.0;
-        ((room.max(1.0) / largest).log2().floor() as i32).min(MAX_FRACTION)
+        let values = || grown.iter().flat_map(Grown::values).chain(&self.base);
+        let exact = |fraction: &i32| {
+            let unit = f64::from(*fraction).exp2();
+            values().all(|value| (value * unit).fract() == 0.0)
+        };
+        // Two values differ by one bit more.
+        let room = |bits: u32| (1u64 << (bits - 2)) as f64;
+        let [narrow, wide] = RESULT_BITS;
+        let fits = |fraction: &i32| largest * f64::from(*fraction).exp2() < room(narrow);
+        if let Some(fraction) = (0..=MAX_FRACTION).take_while(fits).find(exact) {
+            return (narrow, fraction);
+        }
+        // Each leaf and the base are rounded by at most a half.
+        let room = room(wide) - grown.len() as f64 - 2.0;
+        (wide, ((room.max(1.0) / largest).log2().floor() as i32).min(MAX_FRACTION))
     }
 
     fn weights(&self, op: &Trees, grown: &[Grown<'_>], fraction: i32) -> Result<NodeWeights> {
         let unit = f64::from(fraction).exp2();
         let rounded = |value: &f64| (value * unit).round() as i64;
+        if let Paths::Walk(walk) = op.paths {
+            let mut pool = Pooled::new(walk, op);
+            for tree in grown {
+                pool.add(tree, self.ties_left, rounded).map_err(misuse)?;
+            }
+            let mut weights = pool.finish();
+            weights.bias.extend(self.base.iter().map(rounded));
+            return Ok(weights);
+        }
         let mut weights = NodeWeights { weight: Vec::new(), bias: Vec::new() };
         let mut leaves = Vec::with_capacity(op.leaf_values());
         for tree in grown {
@@ -178,13 +181,13 @@ impl Ensemble {
         Ok(weights)
     }
 
-    fn graph(&self, suite: &str, op: Trees, fraction: i32) -> Graph {
+    fn graph(&self, suite: &str, op: Trees, (bits, fraction): (u32, i32)) -> Graph {
         let format = |bits, scale, signed| Format { bits, scale, signed };
         let tensor =
             |name: &str, length, format| Tensor { name: name.into(), shape: vec![length], format };
         let scale = f64::from(-fraction).exp2() / self.divisor;
         let input = tensor("features", self.features, format(INPUT_BITS, 1.0, false));
-        let output = tensor("scores", self.outputs, format(RESULT_BITS, scale, true));
+        let output = tensor("scores", self.outputs, format(bits, scale, true));
         Graph {
             version: VERSION,
             name: self.name.clone(),
@@ -214,3 +217,6 @@ fn misuse(why: impl Into<String>) -> Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod walk_tests;

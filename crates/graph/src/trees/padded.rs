@@ -6,7 +6,7 @@ use crate::keys::key;
 use crate::ops::trees::{NO_FEATURE, Paths, Trees};
 
 /// What a test says that pads a tree: it goes left.
-const LEFT: i64 = 1;
+pub(super) const LEFT: i64 = 1;
 
 /// The tests and leaves of a padded tree.
 pub(super) struct Padded {
@@ -33,24 +33,16 @@ impl Padded {
         match op.paths {
             Paths::Complete(_) => padded.complete(grown, ties_left)?,
             Paths::Table(_) => padded.tabulate(grown, ties_left)?,
+            Paths::Walk(_) => return Err("trees of a pool are not padded one by one".into()),
         }
         Ok(padded)
     }
 
-    /// Puts a test of the tree at a place. Missing values go left in all of its comparisons but the
-    /// first, so that this one decides; comparisons that it does not have go left always.
+    /// Puts a test of the tree at a place.
     fn test(&mut self, at: usize, grown: &Grown<'_>, node: usize, ties_left: bool) -> Check<()> {
-        let tree = grown.tree();
-        let feature = i32::try_from(tree.feature[node]).ok().and_then(|f| f.checked_mul(2));
-        let feature = feature.ok_or("a tree with too many features")?;
         let places = at * self.comparisons..(at + 1) * self.comparisons;
-        for (place, threshold) in places.clone().zip(grown.thresholds(node)) {
-            let missing_left = tree.missing_left[node] || place > places.start;
-            let threshold = key(threshold) + i64::from(ties_left);
-            self.codes[place] = feature + i32::from(missing_left);
-            self.thresholds[place] = threshold << u32::from(missing_left);
-        }
-        Ok(())
+        let to = (&mut self.codes[places.clone()], &mut self.thresholds[places]);
+        test(to, grown, node, ties_left)
     }
 
     /// The nodes below a leaf are tests that pad the tree, and all their leaves are this leaf.
@@ -90,4 +82,25 @@ impl Padded {
         }
         Ok(())
     }
+}
+
+/// Writes codes and thresholds of a test's comparisons. Missing values go left in all of them but
+/// the first, so that this one decides; comparisons that it does not have stay as they are.
+pub(super) fn test(
+    (codes, thresholds): (&mut [i32], &mut [i64]),
+    grown: &Grown<'_>,
+    node: usize,
+    ties_left: bool,
+) -> Check<()> {
+    let tree = grown.tree();
+    let feature = i32::try_from(tree.feature[node]).ok().and_then(|f| f.checked_mul(2));
+    let feature = feature.ok_or("a tree with too many features")?;
+    let places = codes.iter_mut().zip(thresholds).zip(grown.thresholds(node));
+    for (at, ((code, place), threshold)) in places.enumerate() {
+        let missing_left = tree.missing_left[node] || at > 0;
+        let threshold = key(threshold) + i64::from(ties_left);
+        *code = feature + i32::from(missing_left);
+        *place = threshold << u32::from(missing_left);
+    }
+    Ok(())
 }

@@ -95,6 +95,10 @@ impl Complete {
 }
 
 impl Paths for Complete {
+    fn planes(&self) -> usize {
+        self.leaves.len() - 1
+    }
+
     fn describe(&self) -> String {
         let depth = self.leaves.len().ilog2();
         format!("complete trees of depth {depth} by gates, leaves by OT")

@@ -15,14 +15,16 @@
 mod complete;
 mod outcomes;
 mod paths;
+mod rows;
 mod shape;
 mod stage;
 mod staged;
 mod table;
 mod turned;
+mod walk;
 
 use graph::ops;
-use wire::{Channel, Cost, Result, Role};
+use wire::{Channel, Cost, Error, Result, Role};
 
 use crate::boolean::compare::{Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
@@ -50,6 +52,11 @@ impl Trees {
     /// [`Error::Misuse`] for widths beside 2 to 64 bits, and shapes that are none.
     pub fn new(count: usize, shape: Shape, radix: Radix) -> Result<Self> {
         shape.check()?;
+        if let ops::Paths::Walk(sizes) = shape.paths
+            && !walk::fits(&sizes, &shape)
+        {
+            return Err(Error::misuse("walks of these sizes and widths"));
+        }
         let plan = |sender| -> Result<Self> {
             let comparison = Comparison::carry(shape.bits - 1, radix).gates_from(sender);
             let paths = layout(count, shape, sender, comparison.last_sender());
@@ -72,6 +79,7 @@ fn layout(count: usize, shape: Shape, sender: Option<Role>, first: Role) -> Box<
             Box::new(complete::Complete::new(sizes, depth, shape.out_bits, (sender, first)))
         }
         ops::Paths::Table(tests) => Box::new(table::Table::new(sizes, tests, shape.out_bits)),
+        ops::Paths::Walk(pool) => Box::new(walk::Walk::new(sizes, pool, shape.out_bits)),
     }
 }
 
@@ -99,11 +107,18 @@ impl Protocol for Trees {
         let tests = self.shape.tests();
         let trees: Vec<(&[u64], &[u64])> =
             rows.words().chunks_exact(each).map(|row| row.split_at(tests)).collect();
-        // One comparison after another, so that its outcomes of all trees lie together.
-        let places =
-            (0..tests).flat_map(|test| (0..self.count).map(move |tree| tree * each + test));
+        let (planes, each_test) = (self.paths.planes(), self.shape.comparisons);
+        // Plane by plane, so that outcomes that lie together are of the same test of all trees, or
+        // of all tests of all pools.
+        let together = self.shape.paths.tests() / planes.max(1);
+        let places = (0..planes * each_test).flat_map(|plane| {
+            let first = plane / each_test * together * each_test + plane % each_test;
+            let tests =
+                move |tree| (0..together).map(move |at| tree * each + first + at * each_test);
+            (0..self.count).flat_map(tests)
+        });
         let y = rows.gather(places);
-        let sizes = [self.count, self.shape.comparisons];
+        let sizes = [self.count * together, each_test];
         let right = outcomes(channel, &self.comparison, &y, sizes, &mut ots)?;
         let leaves: Vec<&[u64]> = trees.iter().map(|(_, leaves)| *leaves).collect();
         let words = self.paths.run(channel, right, &leaves, ots)?;
@@ -114,3 +129,6 @@ impl Protocol for Trees {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod walk_tests;

@@ -19,8 +19,13 @@ pub(super) trait Paths: Debug + Send + Sync {
     /// Bytes and rounds of one run.
     fn cost(&self) -> Cost;
 
-    /// Runs it on xor shares of whether each test goes right, a plane of all trees for each test,
-    /// and the server's values of leaves, tree by tree and leaf by leaf. Returns shares of the
+    /// Returns the number of planes in which it takes the outcomes of tests: one for each test of a
+    /// tree, or a single one of all tests of all pools.
+    fn planes(&self) -> usize;
+
+    /// Runs it on xor shares of whether each test goes right, in [`Paths::planes`] planes,
+    /// and the server's values of leaves, tree by tree and
+    /// leaf by leaf, or the words of pools. Returns shares of the
     /// values, tree by tree.
     fn run(
         &self,

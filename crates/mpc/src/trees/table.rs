@@ -56,6 +56,10 @@ impl Table {
 }
 
 impl Paths for Table {
+    fn planes(&self) -> usize {
+        self.tests as usize
+    }
+
     fn describe(&self) -> String {
         format!("tables of {} tests by OT", self.tests)
     }

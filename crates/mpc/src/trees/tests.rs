@@ -7,7 +7,13 @@ use ring::word::mask;
 
 /// Checks that trees reach `want` from rows whose tests are shared and whose leaves are the
 /// server's, for the cost that the plan says.
-fn check(rng: &mut Random, plan: &dyn Protocol, shape: Shape, rows: &[i64], want: &[i64]) {
+pub(super) fn check(
+    rng: &mut Random,
+    plan: &dyn Protocol,
+    shape: Shape,
+    rows: &[i64],
+    want: &[i64],
+) {
     let (each, tests, bits) = (shape.inputs(), shape.tests(), shape.bits);
     let is_test = |at: usize| at % each < tests;
     let (client, server) = split(rng, rows, bits);

@@ -80,6 +80,21 @@ impl CoefficientLayer {
         x: &Share,
         addend: Option<&Share>,
     ) -> Result<Share> {
+        let weights = match cx.party {
+            Party::Client { .. } => None,
+            Party::Server { weights, .. } => Some(weights.of(cx.node)?),
+        };
+        self.multiply_by(cx, weights, x, addend)
+    }
+
+    /// Products with `weights`, which the server has, without preprocessing.
+    pub(super) fn multiply_by(
+        &self,
+        cx: &mut Context<'_, '_>,
+        weights: Option<&ServerWeights>,
+        x: &Share,
+        addend: Option<&Share>,
+    ) -> Result<Share> {
         let degree = self.layer.params().degree();
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
         match cx.party {
@@ -87,8 +102,10 @@ impl CoefficientLayer {
                 let key = keys.for_degree(degree)?;
                 coefficient::client(cx.channel, &self.layer, key, x, addend, worker)
             }
-            Party::Server { keys, weights, .. } => {
-                let (keys, weights) = (keys.for_folded(degree)?, weights.of(cx.node)?);
+            Party::Server { keys, .. } => {
+                let missing =
+                    || Error::Internal("a product without weights; please report it".into());
+                let (keys, weights) = (keys.for_folded(degree)?, weights.ok_or_else(missing)?);
                 coefficient::server(cx.channel, &self.layer, keys, weights, x, addend, worker)
             }
         }

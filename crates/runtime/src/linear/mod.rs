@@ -5,6 +5,7 @@ pub mod bands;
 pub mod coefficient;
 pub mod lola;
 pub mod ot_matmul;
+mod pools;
 pub mod shared_matmul;
 pub mod slots;
 pub mod small;

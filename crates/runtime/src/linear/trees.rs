@@ -5,8 +5,8 @@
 //! comparison; thresholds are its constants. Its exact results have low bits of noise beneath y, which
 //! never reach the sign of y, so that nothing is truncated before signs are compared.
 
-use graph::ops::Trees;
 use graph::ops::trees::KEY_BITS;
+use graph::ops::{Paths, Trees, Walk};
 use graph::{Conv, Linear, NodeWeights, Rounding};
 use mpc::Share;
 use mpc::linear::coefficient::{Layer, ServerWeights};
@@ -15,7 +15,8 @@ use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::coefficient::CoefficientLayer;
-use crate::step::context::{Context, Party};
+use super::pools::{ServerPool, Shuffled};
+use crate::step::context::{Context, Party, input};
 use crate::step::keys::KeyDemand;
 use crate::step::linear::{LinearProtocol, Preprocess};
 use crate::step::sliced::Sliced;
@@ -24,8 +25,10 @@ use crate::step::weights::{Encoded, WeightSource};
 
 /// Signed width of the numbers in the selection matrix, which are 0, 1 or 2.
 const SELECTION_BITS: u32 = 2;
+/// Most slots of pools that are compared and walked through together.
+const MOST_SLOTS: usize = 1 << 18;
 
-/// The values of a server's leaves, tree by tree, then what is added to each result.
+/// The values of a server's leaves, tree by tree (none of pools), then what is added to each result.
 struct Leaves {
     values: Zeroizing<Vec<i64>>,
     base: Zeroizing<Vec<i64>>,
@@ -60,10 +63,19 @@ pub struct Sizes {
     pub out_bits: u32,
 }
 
-/// The product that subtracts thresholds from selected keys.
-pub(crate) fn selection(trees: &Trees, features: usize) -> Linear {
+/// The product that subtracts thresholds from selected keys, and how many inputs it has at a time.
+/// Inputs of pools have a matrix each, and are channels of one input.
+pub(crate) fn selection(trees: &Trees, features: usize, batch: usize) -> (Linear, usize) {
+    let matrices = if matches!(trees.paths, Paths::Walk(_)) { batch } else { 1 };
+    let [inputs, outputs] = [features, trees.tests()].map(|one| one.saturating_mul(matrices));
+    let conv = Conv { groups: matrices, ..Conv::fully_connected(inputs, outputs) };
+    (product(conv), batch / matrices)
+}
+
+/// An exact product with numbers of the selection matrix.
+fn product(conv: Conv) -> Linear {
     Linear {
-        conv: Conv::fully_connected(features, trees.tests()),
+        conv,
         accumulator_bits: KEY_BITS,
         weight_bits: SELECTION_BITS,
         shift: 0,
@@ -85,13 +97,17 @@ impl TreesLayer {
         let bits = layer.result_bits();
         let Trees { paths, values, comparisons, .. } = *trees;
         let shape = Shape { paths, values, comparisons, bits, out_bits };
-        let count = batch.saturating_mul(trees.trees);
+        let count = batch.saturating_mul(trees.groups());
         let rows = shape.inputs();
-        let paths = match way.map_or_else(|| Way::fastest(count, shape), Ok)? {
-            Way::AtOnce(radix) => {
+        let paths = match (way.map_or_else(|| Way::fastest(count, shape), Ok)?, paths) {
+            (Way::AtOnce(radix), Paths::Walk(walk)) => {
+                let plan = |count| trees::Trees::new(count, shape, radix);
+                Sliced::few_rows([count, rows], MOST_SLOTS / walk.slots.max(1), plan)?
+            }
+            (Way::AtOnce(radix), _) => {
                 Sliced::rows(count, rows, |count| trees::Trees::new(count, shape, radix))?
             }
-            Way::Stages(radix) => {
+            (Way::Stages(radix), _) => {
                 Sliced::sparse_rows(count, rows, |count| trees::Staged::new(count, shape, radix))?
             }
         };
@@ -100,9 +116,42 @@ impl TreesLayer {
         Ok(Self { trees: trees.clone(), features, outputs, selection, shape, paths })
     }
 
-    /// Says whether every session selects on a mask, before its inputs exist.
+    /// Says whether every session selects on a mask, before its inputs exist. Pools are always
+    /// selected for online.
     pub(crate) fn set_preprocessed(&mut self, preprocessed: bool) {
-        self.selection.preprocessed = preprocessed;
+        self.selection.preprocessed = preprocessed && self.pool().is_none();
+    }
+
+    /// The sizes of the pool, of trees that share one.
+    fn pool(&self) -> Option<Walk> {
+        if let Paths::Walk(walk) = self.trees.paths { Some(walk) } else { None }
+    }
+
+    /// Runs walks through pools, each in an order of its own.
+    fn walk(&self, cx: &mut Context<'_, '_>, inputs: &[Share]) -> Result<Share> {
+        let tests = self.shape.tests().max(1);
+        let (count, x) = (self.selection.layer.outputs() / tests, input(inputs, 0)?);
+        let (each, fresh) = (self.trees.leaves_of_tree(), self.shape.fresh());
+        let (ready, pools) = match cx.party {
+            Party::Client { .. } => (None, vec![vec![0; each + fresh]; count]),
+            Party::Server { weights, .. } => {
+                let pool: &ServerPool = weights.of(cx.node)?;
+                let mut shuffled = pool.shuffled([count, self.features, fresh], cx.rng)?;
+                let (layer, pools) = (&self.selection.layer, std::mem::take(&mut shuffled.words));
+                // A matrix that is used once is transformed as it is used.
+                let Shuffled { matrix, bias, .. } = &shuffled;
+                (Some(ServerWeights::new(layer, matrix, bias, &mut 0)?), pools)
+            }
+        };
+        let pools = Zeroizing::new(pools);
+        let y = self.selection.multiply_by(cx, ready.as_ref(), x, None)?;
+        let mut words = Vec::with_capacity(count * self.shape.inputs());
+        for (tests, pool) in y.words().chunks(tests).zip(pools.iter()) {
+            words.extend_from_slice(tests);
+            words.extend_from_slice(pool);
+        }
+        let rows = Share::new(words, y.bits());
+        Sliced::run_after(Some(&self.paths), cx.channel, rows, cx.feed)
     }
 
     /// For each tree of each input the values of its comparisons, then those of its leaves, which the
@@ -154,7 +203,13 @@ impl LinearProtocol for TreesLayer {
 
     fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
         let keep = self.selection.preprocessed || source.preprocesses;
-        let NodeWeights { weight, bias } = &source.take()?;
+        let weights = source.take()?;
+        if let Some(walk) = self.pool() {
+            let (pool, base) = ServerPool::new(&self.trees, walk, &weights)?;
+            let values = Zeroizing::default();
+            return Ok(Some(Encoded::new(pool).with(Leaves { values, base })));
+        }
+        let NodeWeights { weight, bias } = &weights;
         let mut matrix = Zeroizing::new(vec![0i32; weight.len() * self.features]);
         for (row, code) in matrix.chunks_exact_mut(self.features.max(1)).zip(weight) {
             let (times, feature) = Trees::selected(*code);
@@ -178,7 +233,7 @@ impl LinearProtocol for TreesLayer {
     }
 
     fn preprocess(&self) -> Option<&dyn Preprocess> {
-        self.selection.preprocess()
+        self.selection.preprocess().filter(|_| self.pool().is_none())
     }
 
     fn protocols(&self) -> Vec<&Sliced> {
@@ -186,16 +241,26 @@ impl LinearProtocol for TreesLayer {
     }
 
     fn spent(&self) -> Spent {
-        self.selection.spent()
+        let spent = self.selection.spent();
+        match self.pool() {
+            Some(_) => Spent { work: spent.work + self.selection.layer.encoding(), ..spent },
+            None => spent,
+        }
     }
 
     fn spent_preprocessed(&self) -> Spent {
-        self.selection.spent_preprocessed()
+        match self.pool() {
+            Some(_) => self.spent(),
+            None => self.selection.spent_preprocessed(),
+        }
     }
 
     fn memory(&self) -> u64 {
         let rows = self.selection.layer.outputs() / self.shape.tests().max(1);
-        self.selection.memory() + 8 * (rows * self.shape.inputs()) as u64
+        // The matrix of a pool's input is as large as its polynomials are.
+        let matrix =
+            self.pool().map_or(0, |_| 8 * (rows * self.shape.tests() * self.features) as u64);
+        self.selection.memory() + 8 * (rows * self.shape.inputs()) as u64 + matrix
     }
 
     fn ciphertexts(&self) -> usize {
@@ -207,11 +272,15 @@ impl LinearProtocol for TreesLayer {
     }
 
     fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
-        let y = self.selection.run(cx, inputs)?;
         let leaves = match cx.party {
             Party::Client { .. } => None,
             Party::Server { weights, .. } => Some(weights.of::<Leaves>(cx.node)?),
         };
+        if self.pool().is_some() {
+            let values = self.walk(cx, &inputs)?;
+            return Ok(self.summed(&values, leaves.map(|leaves| leaves.base.as_slice())));
+        }
+        let y = self.selection.run(cx, inputs)?;
         let rows = self.rows(&y, leaves.map(|leaves| leaves.values.as_slice()));
         let values = Sliced::run_after(Some(&self.paths), cx.channel, rows, cx.feed)?;
         Ok(self.summed(&values, leaves.map(|leaves| leaves.base.as_slice())))

@@ -93,6 +93,24 @@ impl Sliced {
         })
     }
 
+    /// `rows` of `cols` values; `plan` makes the protocol for at most `most` rows at a time.
+    ///
+    /// # Errors
+    /// What `plan` returns.
+    pub fn few_rows<P: Protocol>(
+        [rows, cols]: [usize; 2],
+        most: usize,
+        plan: impl Fn(usize) -> Result<P>,
+    ) -> Result<Self> {
+        let starts = (0..rows).step_by(most.max(1));
+        let ranges = starts.map(|start| start..rows.min(start + most.max(1)));
+        let slice = |range: Range<usize>| {
+            let plan = Box::new(plan(range.len())?);
+            Ok(Slice { plan, input: range.start * cols..range.end * cols })
+        };
+        Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
+    }
+
     /// A protocol that runs on all values at once, however many there are.
     pub fn whole(inputs: usize, plan: impl Protocol) -> Self {
         Self(vec![Slice { input: 0..inputs, plan: Box::new(plan) }])

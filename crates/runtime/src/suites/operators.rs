@@ -90,16 +90,21 @@ pub(super) fn packings(
     batch: usize,
 ) -> Result<Vec<(Products, Action)>> {
     let trees = node.op.get::<Trees>();
-    let (linear, positions, out_bits) = match (trees, layer_of(graph, node)?) {
-        (Some(trees), _) => (selection(trees, graph.input_of(node, 0).len()), None, KEY_BITS),
-        (None, Some((linear, positions))) => (linear, positions, graph.output_of(node).format.bits),
+    let (linear, positions, out_bits, inputs) = match (trees, layer_of(graph, node)?) {
+        (Some(trees), _) => {
+            let (linear, inputs) = selection(trees, graph.input_of(node, 0).len(), batch);
+            (linear, None, KEY_BITS, inputs)
+        }
+        (None, Some((linear, positions))) => {
+            (linear, positions, graph.output_of(node).format.bits, batch)
+        }
         (None, None) => return Ok(Vec::new()),
     };
-    let layers = Layer::packings(&linear, out_bits, batch)?;
+    let layers = Layer::packings(&linear, out_bits, inputs)?;
     let bytes = layers.first().map_or(0, |layer| layer.cost().bytes());
     let layers = layers.into_iter();
     let layers = (1..).map(Products::Packing).zip(layers);
-    let folded = foldings(&linear, out_bits, batch, bytes);
+    let folded = foldings(&linear, out_bits, inputs, bytes);
     let step = |(products, layer): (Products, Layer)| {
         if trees.is_some() {
             let cx = NodeContext { batch, ..NodeContext::plain(graph, node) };
@@ -256,8 +261,8 @@ fn bands(cx: &NodeContext<'_>) -> Result<Action> {
 
 /// Keys selected by a product, then comparisons and paths.
 fn trees(cx: &NodeContext<'_>) -> Result<Action> {
-    let linear = selection(cx.operator()?, cx.input().len());
-    let layer = packed(&linear, KEY_BITS, cx.batch, cx.options.products)?;
+    let (linear, batch) = selection(cx.operator()?, cx.input().len(), cx.batch);
+    let layer = packed(&linear, KEY_BITS, batch, cx.options.products)?;
     let mut step = trees_layer(cx, layer)?;
     step.set_preprocessed(cx.options.preprocessed);
     Ok(Action::linear(step))

@@ -174,3 +174,51 @@ fn a_client_cannot_tell_a_chain_from_a_balanced_tree() {
     let right = views(&balanced, Reveal::Output, &input, SESSIONS..2 * SESSIONS, Role::Client);
     assert_eq!(told_apart(&left, &right), None);
 }
+
+/// Trees of which one is too deep for any layout but walks.
+fn deep(outputs: usize, trees: Vec<Tree>) -> Model {
+    let thresholds: Vec<f32> = (0..12).map(|at| at as f32 / 4.0 - 1.0).collect();
+    let long = (0..outputs).map(|_| tree(&thresholds, false));
+    ensemble(outputs, trees.into_iter().chain(long).collect())
+}
+
+#[test]
+fn private_walks_are_the_interpreters_at_the_planned_cost() {
+    let models = [
+        deep(1, Vec::new()),
+        deep(1, vec![tree(&[0.0, 0.5, 1.0, 2.0, 2.5], true), tree(&[], false), tree(&[1.0], true)]),
+        deep(3, vec![tree(&[0.0, 1.0, 2.0], false), tree(&[1.0], true), tree(&[2.0], true)]),
+    ];
+    let rows = rows();
+    for model in models {
+        let usual = Settings::default();
+        let batch = NonZeroU32::new(5);
+        let others =
+            [Settings { batch, ..usual }, Settings { offline: NonZeroU32::new(2), ..usual }];
+        for settings in [usual].into_iter().chain(others) {
+            let (answer, server) = run_with(&model, settings, &rows);
+            assert_eq!(answer.results, clear(&model, &rows), "{settings:?}");
+            costs_as_planned(&answer, &server.unwrap(), rows.len() / 3);
+        }
+        let op: &graph::ops::Trees = model.graph.nodes[0].op.get().unwrap();
+        assert!(matches!(op.paths, graph::ops::Paths::Walk(_)));
+    }
+}
+
+#[test]
+fn a_client_cannot_tell_the_trees_of_one_pool_apart() {
+    let thresholds = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
+    let [chain, balanced] = [false, true].map(|shape| deep(1, vec![tree(&thresholds, shape)]));
+    // As many tests, in trees of other sizes.
+    let other = deep(1, vec![tree(&thresholds[..3], true)]);
+    let moved = deep(1, vec![tree(&thresholds[..4], true)]);
+    assert_eq!(graph::digest(&other.graph), graph::digest(&moved.graph));
+    assert_eq!(graph::digest(&chain.graph), graph::digest(&balanced.graph));
+    let input = chain.graph.quantize_input(&[1.0, 0.0, 0.0]).unwrap();
+    let batch = [input.clone()];
+    let clear = |model| graph::interpret_batch(model, &batch).unwrap();
+    assert_eq!(clear(&chain), clear(&balanced));
+    let left = views(&chain, Reveal::Output, &input, 0..SESSIONS, Role::Client);
+    let right = views(&balanced, Reveal::Output, &input, SESSIONS..2 * SESSIONS, Role::Client);
+    assert_eq!(told_apart(&left, &right), None);
+}

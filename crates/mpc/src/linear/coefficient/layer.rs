@@ -272,6 +272,16 @@ impl Layer {
         }
     }
 
+    /// Returns what encoding the weights of a layer of one tile takes, of layers that are encoded
+    /// online.
+    pub fn encoding(&self) -> Work {
+        let coefficients = self.packing.pairs() as f64 * self.params.degree() as f64;
+        match product::kernel(self).direct_work() {
+            Some(_) => Work::of(Unit::Local, self.clear_work() as f64),
+            None => Work::of(Unit::Transformed, 2.0 * coefficients),
+        }
+    }
+
     /// Whether `keys` can answer this layer.
     pub(super) fn check_keys(&self, keys: &ServerKeys<'_>) -> Result<()> {
         match keys.fit(self.params, self.levels()) {

@@ -285,8 +285,23 @@ impl Packing {
     /// `None` for channels that the last blocks do not have, taps that a phase does
     /// not have, and between groups.
     fn weights(&self, group: usize, output: usize, input: usize) -> Vec<Option<usize>> {
+        if self.conv.is_fully_connected() && self.bundle.weights() == 1 {
+            return self.matrix(output, input);
+        }
         let place = |term| self.weight(group, output, input, term);
         self.terms().map(place).collect()
+    }
+
+    /// The weights of a matrix, of which a block is a part of some rows.
+    fn matrix(&self, output: usize, input: usize) -> Vec<Option<usize>> {
+        let Conv { out_channels: rows, in_channels: columns, .. } = self.conv;
+        let mut places = Vec::with_capacity(self.out_channels * self.in_channels);
+        for row in (0..self.out_channels).map(|m| output * self.out_channels + m) {
+            let own = (0..self.in_channels).map(|c| input * self.in_channels + c);
+            let place = |column| (row < rows && column < columns).then_some(row * columns + column);
+            places.extend(own.map(place));
+        }
+        places
     }
 
     fn weight(
