@@ -14,6 +14,7 @@ mod card;
 mod compare;
 mod inspect;
 mod model;
+mod planning;
 mod refused;
 mod revealed;
 mod serving;

@@ -11,9 +11,9 @@ use runtime::{Plan, Report, Reveal, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
+use crate::planning::{conditions, planning};
 use crate::refused::refused;
 use crate::revealed::revealing;
-use crate::serving::{conditions, planning};
 use crate::session::link;
 
 /// A compiled model, for people and programs.

@@ -6,14 +6,15 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::Model;
-use runtime::planner::{Conditions, Planning, Rates};
+use runtime::planner::Rates;
 use runtime::{MOST_CARD, Provenance, Reveal, Served, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use service::{Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
-use wire::{Error, Identity, Link, Pin, Result};
+use wire::{Error, Identity, Pin, Result};
 
 use crate::access::{TlsFiles, access};
 use crate::card::Card;
+use crate::planning::planning;
 use crate::revealed::revealing;
 use crate::session::{Patience, link, threads};
 use crate::warnings;
@@ -365,34 +366,6 @@ impl ModelOptions {
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all
     }
-}
-
-/// How steps' protocols are chosen; see [`ServeOptions::protocols`].
-///
-/// # Errors
-/// [`Error::Misuse`] for other names.
-pub(crate) fn planning(
-    protocols: &str,
-    network: Option<&str>,
-    rates: Option<Rates>,
-) -> Result<Planning> {
-    Ok(match (protocols, link(network)?) {
-        ("auto", Some(link)) => Planning::Best(Box::new(conditions(Some(link), rates))),
-        ("auto", None) | ("plain", _) => Planning::Plain,
-        ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
-        (name, _) => Planning::Uniform(name.parse().map_err(|_| {
-            let known = "auto, plain, measured, digits1 to digits8, circuits, \
-                         rows1 to rows8, stages1 to stages8, table, packing1 to packing4, \
-                         folded1 to folded8, transfers, ahead";
-            Error::misuse(format!("no protocols `{name}`; there are {known}"))
-        })?),
-    })
-}
-
-/// This machine and a link.
-pub(crate) fn conditions(link: Option<Link>, rates: Option<Rates>) -> Conditions {
-    let link = link.filter(|link| *link != Link::LOOPBACK);
-    Conditions { rates: rates.unwrap_or_else(Rates::reference), link }
 }
 
 /// What a server offers by these options.
