@@ -20,6 +20,8 @@ from tacit.model import Progress as Callback
 
 console = Console()
 COST = ("to server", "to client", "rounds", "time")
+LONGEST_WORD = 20
+"""Letters of the longest word that a column of protocols makes room for."""
 BEST = 5
 MOST_RANKED = 20
 PHASES = ("setup", "offline", "online")
@@ -89,8 +91,10 @@ def phase_table(report: dict[str, Any]) -> Table:
 def layer_table(report: dict[str, Any]) -> Table:
     """A row per layer; setup and correlations are rows of their own."""
     table = Table(title="Cost by layer", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("layer", "protocol", "phase"):
-        table.add_column(heading, overflow="fold")
+    words = [word for layer in report["layers"] for word in layer["protocol"].split()]
+    table.add_column("layer", overflow="fold")
+    table.add_column("protocol", overflow="fold", min_width=min(max(map(len, words), default=0), LONGEST_WORD))
+    table.add_column("phase")
     for heading in COST:
         table.add_column(heading, justify="right")
     for layer in report["layers"]:
