@@ -123,6 +123,13 @@ def primitives() -> Iterator[Primitive]:
     )
     for name, shared, source in hashes:
         yield Primitive(name, delta, f"{DELTA} - log2 {shared}", DELTA - log2(shared), source)
+    yield Primitive(
+        "rows of walks through trees",
+        "the key or the label of a row that stays closed; salt and slot differ for each row",
+        f"{KEY} - log2 1",
+        KEY,
+        "crates/mpc/src/trees/rows.rs",
+    )
     formula = "the least of the gated columns of scripts/lattice_estimate.py"
     for one in lattice_sets.sets():
         name = f"{one.use}: N = {one.degree}, {one.bits} bits"
