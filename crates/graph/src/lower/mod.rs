@@ -58,6 +58,7 @@ pub fn lower(
         let program = pools::apart(program, calibration, options.activation_bits)?;
         build::build(&program, calibration, options)?
     };
+    options.check_widths_of(&model.graph)?;
     let outputs = model.graph.tensors[model.graph.output].len();
     if !options.labels.is_empty() && options.labels.len() != outputs {
         let have = options.labels.len();

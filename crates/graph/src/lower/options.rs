@@ -1,15 +1,17 @@
 //! What the user chooses when compiling.
 
 use crate::error::{Error, Result};
-use crate::ir::{Nonlinear, Packing};
+use crate::ir::{Graph, Nonlinear, Packing};
 use crate::link::Link;
 use crate::ops::Rounding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
-/// Widths of weights and activations. Those above 12 bits are for models of a single linear layer, whose results are
-/// read as numbers; no table has as many entries.
-const WIDTHS: std::ops::RangeInclusive<u32> = 2..=16;
+/// Widths of weights and activations.
+const WIDTHS: RangeInclusive<u32> = 2..=12;
+/// Those of models of a single sum, whose results are read as numbers.
+const SUM_WIDTHS: RangeInclusive<u32> = 2..=16;
 
 /// What the user chooses when compiling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,15 +93,27 @@ impl Default for Options {
 impl Options {
     /// Checks that all widths are possible.
     pub(super) fn check(&self) -> Result<()> {
-        let Options { weight_bits, activation_bits, layer_bits, .. } = self;
-        let widths = [("weight_bits", weight_bits), ("activation_bits", activation_bits)];
-        for (name, bits) in
-            widths.into_iter().chain(layer_bits.iter().map(|bits| ("layer_bits", bits)))
-        {
-            if !WIDTHS.contains(bits) {
-                return Err(Error::Misuse(format!("{name} is {bits}, must be in {WIDTHS:?}")));
+        let layers = self.layer_bits.iter().map(|bits| ("layer_bits", *bits, WIDTHS));
+        let all = self.widths().map(|(name, bits)| (name, bits, SUM_WIDTHS));
+        for (name, bits, known) in all.into_iter().chain(layers) {
+            if !known.contains(&bits) {
+                return Err(Error::Misuse(format!("{name} is {bits}, must be in {known:?}")));
             }
         }
         Ok(())
+    }
+
+    /// Checks that only a single sum has the widths that nothing else has.
+    pub(super) fn check_widths_of(&self, graph: &Graph) -> Result<()> {
+        let is_sum = graph.nodes.iter().filter(|node| !node.op.rearranges()).count() <= 1;
+        let wide = self.widths().into_iter().find(|(_, bits)| !is_sum && !WIDTHS.contains(bits));
+        wide.map_or(Ok(()), |(name, bits)| {
+            let what = format!("{name} is {bits}, which models of a single sum have alone");
+            Err(Error::unsupported(&graph.name, what, &format!("use {WIDTHS:?}")))
+        })
+    }
+
+    fn widths(&self) -> [(&'static str, u32); 2] {
+        [("weight_bits", self.weight_bits), ("activation_bits", self.activation_bits)]
     }
 }

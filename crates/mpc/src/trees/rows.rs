@@ -10,6 +10,8 @@
 //! mask is what makes them so (row reduction: Naor, Pinkas, Sumner, "Privacy preserving auctions and
 //! mechanism design", EC 1999).
 
+use std::hint::black_box;
+
 use graph::ops::{Pool, Walk as Sizes};
 use ot::Column;
 use ring::Bits;
@@ -98,10 +100,11 @@ fn block(words: &[u64], at: usize) -> u128 {
     }
 }
 
-/// A bit, as all ones or zeros.
+/// A bit, as all ones or zeros. The compiler must not know that it is one of the two: it would
+/// branch on it.
 fn mask_of(bits: &Bits, at: usize) -> u64 {
     let word = bits.words().get(at / 64).copied().unwrap_or(0);
-    ((word >> (at % 64)) & 1).wrapping_neg()
+    black_box((word >> (at % 64)) & 1).wrapping_neg()
 }
 
 /// Streams that mask rows, and room for them.
