@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 /// Widths of weights and activations.
 const WIDTHS: RangeInclusive<u32> = 2..=12;
-/// Those of models of a single sum, whose results are read as numbers.
+/// Widths of a model that is a single sum, whose results are read as numbers.
 const SUM_WIDTHS: RangeInclusive<u32> = 2..=16;
 
 /// What the user chooses when compiling.

@@ -156,7 +156,7 @@ impl Pool<'_, i64> {
     /// Returns the ranges of the leaves' values of each tree, value by value.
     ///
     /// # Errors
-    /// Those of [`Pool::steps`].
+    /// The text says what [`Pool::steps`] refuses.
     pub fn ranges(&self, walk: &Walk, values: usize) -> Check<Vec<Range>> {
         let mut below = vec![Range::ZERO; (walk.slots + walk.trees).saturating_mul(values)];
         let mut ranges = Vec::with_capacity(walk.trees.saturating_mul(values));

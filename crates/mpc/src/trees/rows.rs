@@ -293,7 +293,7 @@ impl Client<'_> {
         };
         take(keys, 0, 2);
         take(places, 2, 1);
-        // Those of row 0 are zeros that are not sent.
+        // The increments of row 0 are zeros that are not sent.
         let own = increments[at * values..].iter();
         row[HEAD..].iter_mut().zip(own).for_each(|(word, own)| *word = own & share);
     }

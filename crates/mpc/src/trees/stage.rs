@@ -22,7 +22,7 @@ pub(super) struct Stage {
     count: usize,
     /// Levels above, whose outcomes choose one of 2^above subtrees.
     above: u32,
-    /// Its own levels.
+    /// The number of levels of this stage.
     height: u32,
     /// Number of comparisons of a test.
     comparisons: usize,
@@ -128,7 +128,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What is compared of the subtree that `path` leads to, test by test.
+    /// Returns the values that are compared in the subtree that `path` leads to, test by test.
     fn select(
         &self,
         channel: &mut Channel,
