@@ -85,7 +85,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON obj
 
 
 def reveal(text: str) -> str:
-    """What is revealed; raises `BadParameter` for what is none."""
+    """Give the text back if it says what may be revealed; raises `BadParameter` if it does not."""
     try:
         Reveal.of(text)
     except MisuseError as error:

@@ -89,7 +89,7 @@ def compile_object(
 
 
 def pipeline(model: Any, example: Any) -> Layers | Trees | None:
-    """What is read of a pipeline of scikit-learn; None where its exporter has to do.
+    """Read a pipeline of scikit-learn; gives None where its exporter has to do.
 
     Raises `UnsupportedError` with what does not run where the exporter is not installed either.
     """

@@ -133,7 +133,7 @@ class Schema:
         )
 
     def with_error(self, error: float) -> Self:
-        """The same with another bound of the error."""
+        """Give the schema with another bound of the error."""
         return replace(self, result=replace(self.result, error=error))
 
     def absent(self, given: Sequence[str], source: str) -> None:

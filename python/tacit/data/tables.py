@@ -110,7 +110,7 @@ def inputs(part: Part, schema: Schema | None, kept: Sequence[str], source: str, 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is wanted of a file: the columns of a schema, or all but those `kept` as numbers, and those `kept`."""
+    """Choose what is read of a file: the columns of a schema, or all but those `kept` as numbers, and those `kept`."""
 
     schema: Schema | None
     kept: Sequence[str]

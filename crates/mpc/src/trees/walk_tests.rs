@@ -158,8 +158,7 @@ fn edges_out_of_the_pool_are_refused() {
     assert!(matches!(c.value, Err(Error::Peer { .. })), "{:?}", c.value);
 }
 
-/// What is encrypted does not depend on the trees, in size or in what the client cannot open: rows
-/// of other slots are those of other keys, for the same pool too.
+/// The size of what both parties send follows from the pool's sizes alone, whatever its trees are.
 #[test]
 fn pools_of_one_class_have_messages_of_one_length() {
     let mut rng = Random::seeded(86);

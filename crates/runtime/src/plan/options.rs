@@ -43,7 +43,7 @@ pub enum Function {
     /// By circuits what is computed once a row, the rest by OT, its comparisons in
     /// digits of this width.
     Rows(Radix),
-    /// Of decision trees: their tests in stages, each of the subtree that is reached, by OT in digits
+    /// Decision trees compare their tests in stages, each of the subtree that is reached, by OT in digits
     /// of this width.
     Stages(Radix),
     /// By one table of all values.
