@@ -238,7 +238,7 @@ def test_costs_are_read_from_a_bench(tmp_path):
     assert costs.seconds(parse("20ms,100")) == pytest.approx(1.0 + 48 * 0.01 + 8 * 300 / 1e8)
     pieces = slices(costs, Fleet())
     assert sum(piece.server for piece in pieces) == pytest.approx(0.6)
-    assert sum(piece.delay for piece in pieces) == pytest.approx(0.4)
+    assert sum(piece.away for piece in pieces) == pytest.approx(0.4)
 
 
 def test_costs_of_a_slow_link_are_told_apart_from_processor_time():

@@ -63,9 +63,13 @@ class Fleet:
 
 
 class Slice(NamedTuple):
-    """A piece of a session, in seconds: `delay` needs no processor and no card, `sent` is a transfer at full speed."""
+    """A piece of a session, in seconds: `wire` on the link, `away` at the client, `sent` a transfer at full speed.
 
-    delay: float
+    Only `wire` and `sent` do not vary from one session to the next.
+    """
+
+    wire: float
+    away: float
     sent: float
     server: float
     client: float
@@ -78,15 +82,16 @@ def slices(costs: Costs, fleet: Fleet, number: int = SLICES) -> list[Slice]:
     for phase in costs.phases:
         pieces = max(1, round(number * phase.seconds(link) / whole)) if whole else 0
         sent = 8 * phase.bytes / link.bits_per_second
-        delay = phase.wire(link) - sent + phase.idle
+        wire, away = phase.wire(link) - sent, phase.idle
         if fleet.card >= 1e3 * link.bits_per_second:  # no card is ever full
-            delay, sent = delay + sent, 0.0
+            wire, sent = wire + sent, 0.0
         # A client on a machine of its own computes while its server does, or while nobody waits for it.
         server, client, both = phase.server - phase.both, phase.client - phase.both, phase.both
         if not fleet.clients_share_cores:
-            delay, server, client, both = delay + client, phase.server, 0.0, 0.0
-        if pieces and delay + sent + server + client + both > 0:
-            cut += [Slice(*(part / pieces for part in (delay, sent, server, client, both)))] * pieces
+            away, server, client, both = away + client, phase.server, 0.0, 0.0
+        parts = (wire, away, sent, server, client, both)
+        if pieces and sum(parts) > 0:
+            cut += [Slice(*(part / pieces for part in parts))] * pieces
     return cut
 
 
@@ -166,9 +171,9 @@ class Simulation:
     def computes(self, server: Server, factor: float) -> Steps:
         """A session that runs."""
         env, machine, user, card = self.env, server.user.sharing, server.user, self.cards[id(server)]
-        for delay, sent, own, client, both in self.slices:
-            if delay:
-                yield Timeout(env, delay * factor)
+        for wire, away, sent, own, client, both in self.slices:
+            if wire or away:
+                yield Timeout(env, wire + away * factor)
             if sent:
                 yield card.work(sent)
             if client:
