@@ -50,7 +50,24 @@ class Closed:
         return None
 
 
-Load = Open | Closed
+@dataclass(frozen=True)
+class Recorded:
+    """Sessions that began at known `moments`, in seconds and in order, such as those of a log."""
+
+    moments: tuple[float, ...]
+    seconds: float
+
+    @property
+    def peak_rate(self) -> float:
+        """Sessions a second over the whole time."""
+        return len(self.moments) / self.seconds
+
+    def times(self, _: np.random.Generator) -> NDArray[np.float64]:
+        """Nothing is drawn."""
+        return np.asarray(self.moments, np.float64)
+
+
+Load = Open | Closed | Recorded
 
 
 def profile(text: str) -> tuple[float, ...]:

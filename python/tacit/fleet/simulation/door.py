@@ -61,9 +61,10 @@ class Turns:
         self.next = 0
 
     def ask(self) -> Server:
-        """The server after that of the last session."""
+        """The server after that of the last session, which is the first at the beginning."""
+        server = self.servers[self.next]
         self.next = (self.next + 1) % len(self.servers)
-        return self.servers[self.next]
+        return server
 
     def refused(self, server: Server) -> None:
         """Nobody remembers."""

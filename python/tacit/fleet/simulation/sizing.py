@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from tacit.errors import MisuseError
-from tacit.fleet.simulation.arrivals import HOUR, Load, Open
+from tacit.fleet.simulation.arrivals import HOUR, Closed, Load, Open
 from tacit.fleet.simulation.costs import Costs
 from tacit.fleet.simulation.model import MOST_SERVERS, Fleet, run
 from tacit.fleet.simulation.outcome import Outcome
@@ -31,7 +31,7 @@ class Target:
 
 def least(costs: Costs, fleet: Fleet, load: Load) -> int:
     """Servers whose processors and cards just do the work of the busiest part: no fewer can be enough."""
-    if not isinstance(load, Open):
+    if isinstance(load, Closed):
         return 1
     work = costs.server_seconds + (costs.client_seconds if fleet.clients_share_cores else 0.0)
     sent = 8 * costs.bytes / fleet.card

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any
 
 from tacit.fleet.simulation import sizing
-from tacit.fleet.simulation.arrivals import Closed, Load
+from tacit.fleet.simulation.arrivals import Closed, Load, Open
 from tacit.fleet.simulation.costs import Costs
 from tacit.fleet.simulation.model import MOST_SERVERS, Fleet, run
 from tacit.fleet.simulation.prices import Prices
@@ -26,7 +26,7 @@ class Study:
     @property
     def warm(self) -> float:
         """Seconds that are not counted; a day that has a profile begins quietly."""
-        steady = isinstance(self.load, Closed) or len(self.load.weights) == 1
+        steady = not isinstance(self.load, Open) or len(self.load.weights) == 1
         return sizing.WARM * self.load.seconds if steady else 0.0
 
     def row(self, servers: int) -> dict[str, Any]:
@@ -90,4 +90,5 @@ def shown(load: Load) -> dict[str, Any]:
     """A load as `--json` shows it."""
     if isinstance(load, Closed):
         return {"clients": load.clients, "think_seconds": load.think_seconds, "seconds": load.seconds}
-    return {"sessions": load.sessions, "seconds": load.seconds, "peak_rate": load.peak_rate}
+    sessions = load.sessions if isinstance(load, Open) else len(load.moments)
+    return {"sessions": sessions, "seconds": load.seconds, "peak_rate": load.peak_rate}
