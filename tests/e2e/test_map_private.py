@@ -145,6 +145,7 @@ def test_evaluations_go_to_a_server_and_go_on(tacit, compiled, tmp_path):
     assert (lost.code, "--server HOST:PORT" in lost.err) == (1, True)
 
 
+@pytest.mark.filterwarnings("ignore")  # Ray warns of its own defaults
 def test_data_sets_of_ray(compiled, digits, tmp_path):
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tacit[ray]'")
     sets = pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'tacit[ray]'")
