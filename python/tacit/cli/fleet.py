@@ -1,0 +1,17 @@
+"""`tacit fleet`: a command per module, each with a line here."""
+
+from collections.abc import Callable
+
+import typer
+
+from tacit.cli.expand import expand
+from tacit.cli.fleet_simulate import simulate_fleet
+
+fleet = typer.Typer(help="Many servers behind one door.", no_args_is_help=True, rich_markup_mode="markdown")
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "simulate": (simulate_fleet, "costs.json --servers 1,2,4 --sessions 1000000"),
+}
+"""Commands by name, in the order of the help, each with the arguments of its example."""
+
+for name, (function, arguments) in COMMANDS.items():
+    fleet.command(name, epilog=f"Example: `tacit fleet {name} {arguments}`")(expand(function))
