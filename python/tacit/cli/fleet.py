@@ -5,10 +5,15 @@ from collections.abc import Callable
 import typer
 
 from tacit.cli.expand import expand
+from tacit.cli.fleet_ray import drain, scale, status, up
 from tacit.cli.fleet_simulate import simulate_fleet
 
 fleet = typer.Typer(help="Many servers behind one door.", no_args_is_help=True, rich_markup_mode="markdown")
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "up": (up, "fleet.toml"),
+    "status": (status, "fleet.toml"),
+    "drain": (drain, "fleet.toml --all"),
+    "scale": (scale, "fleet.toml 4"),
     "simulate": (simulate_fleet, "costs.json --servers 1,2,4 --sessions 1000000"),
 }
 """Commands by name, in the order of the help, each with the arguments of its example."""
