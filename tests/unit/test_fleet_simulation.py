@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 from math import comb, factorial, log
+from random import Random
 
 import numpy as np
 import pytest
-from simpy import Environment
+from simpy import Environment, Event
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import arrivals, sizing
 from tacit.fleet.simulation.arrivals import DAY, Closed, Open
 from tacit.fleet.simulation.costs import LOOPBACK, Costs, Phase, of, read
-from tacit.fleet.simulation.door import DoorSettings
+from tacit.fleet.simulation.door import Door, DoorSettings
 from tacit.fleet.simulation.gate import Limits, Server
 from tacit.fleet.simulation.model import Fleet, run, slices
 from tacit.fleet.simulation.prices import Prices
@@ -155,6 +156,30 @@ def test_the_gate_decides_as_the_server_does():
         server.decide(0.6, 1.2)
         seen.append(server.allowed)
     assert seen == [10, 3, 3]
+
+
+def test_the_door_gives_the_least_full_server_and_then_a_place_in_its_queue():
+    env = Environment()
+    servers = [Server(env, Sharing(env, 1), Limits(1, 4, paced=True)) for _ in range(2)]
+    door = Door(env, servers, DoorSettings(queue=1, heartbeat_seconds=0.2), Random(0))
+    # Two are allowed and one more has room, so that the server notices.
+    given = [door.ask() for _ in range(6)]
+    assert [servers.index(server) for server in given] == [0, 1, 0, 1, 0, 1]
+    waiting = door.ask()
+    assert door.ask() is None
+    door.told(servers[1])
+    assert waiting.triggered and waiting.value is servers[1]
+    last = door.ask()
+    servers[0].allowed = 3
+    door.changed(servers[0])
+    assert not last.triggered
+    env.run(until=0.2)
+    assert last.value is servers[0]
+    # More than the limit is never given.
+    servers[0].allowed = 4
+    door.hear(0)
+    assert (door.known, door.room) == ([4, 3], [4, 3])
+    assert isinstance(door.ask(), Event)
 
 
 def test_sessions_that_wait_for_their_links_make_room_for_others():
