@@ -274,6 +274,17 @@ def test_costs_of_a_slow_link_are_told_apart_from_processor_time():
     assert costs.seconds(parse("10ms,1000")) == pytest.approx(1.0, rel=0.1)
 
 
+def test_what_is_sent_while_a_party_computes_takes_no_time_of_its_own():
+    busy = {**REPORT, "network": "1ms,0.01", "cpu_seconds": {"client": 0.2, "server": 0.9}}
+    costs, link = of(busy), parse("1ms,0.01")
+    assert sum(phase.wire(link) for phase in costs.phases) == pytest.approx(0.264)
+    assert costs.seconds(link) == pytest.approx(1.0)
+    for card in (0.1e6, 1e12):
+        outcome = run(costs, fleet(cores=2, link=link, card=card), Open(20, 20_000), seed=12)
+        # Two round trips of the connection come before, and two and one more at the door.
+        assert np.median(outcome.durations) == pytest.approx(1.0 + 0.005, rel=1e-3)
+
+
 def test_a_plan_has_costs_too():
     planned = {name: value for name, value in REPORT.items() if name not in ("cpu_seconds", "all_seconds", "threads")}
     costs = of(planned)
