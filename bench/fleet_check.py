@@ -96,10 +96,15 @@ def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, A
     return {**middle[1], **seconds, "threads": 1, "network": None, "inputs": len(x), "cpu_seconds": cpu}
 
 
-def clients(
-    servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], start: float, out: Any
-) -> None:
-    """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong."""
+def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], pipe: Any) -> None:
+    """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong.
+
+    It says that it is ready after a session with each server, and is told when the time of the load begins.
+    """
+    for server in servers:
+        server.client().predict(x)
+    pipe.send("ready")
+    start: float = pipe.recv()
 
     def one(due: float, server: Server) -> float | str:
         try:
@@ -113,26 +118,32 @@ def clients(
         for due, place in mine:
             time.sleep(max(0.0, start + due - time.monotonic()))
             waiting.append(pool.submit(one, due, servers[place]))
-        out.send([each.result() for each in waiting])
+        pipe.send([each.result() for each in waiting])
 
 
 def driven(
     servers: Sequence[Server], x: NDArray[np.float32], moments: NDArray[np.float64], workers: int
-) -> list[float | str]:
-    """Sessions that begin at `moments` (N,) in seconds, at the servers in turn, and how long each took."""
+) -> tuple[list[float | str], float]:
+    """Sessions at `moments` (N,) in seconds, at the servers in turn: how long each took, and cores in use."""
     context = multiprocessing.get_context("spawn")
     planned = [(moment, at % len(servers)) for at, moment in enumerate(moments.tolist())]
-    start, pipes, processes = time.monotonic() + 3.0, [], []
+    pipes, processes = [], []
     for worker in range(workers):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=clients, args=(servers, x, planned[worker::workers], start, there))
-        process.start()
+        here, there = context.Pipe()
+        processes.append(context.Process(target=clients, args=(servers, x, planned[worker::workers], there)))
+        processes[-1].start()
         pipes.append(here)
-        processes.append(process)
+    for here in pipes:
+        here.recv()
+    time.sleep(1.0)
+    used, start = busy(), time.monotonic() + 0.1
+    for here in pipes:
+        here.send(start)
     found = [here.recv() for here in pipes]
+    cores = (busy() - used) / (time.monotonic() - start)
     for process in processes:
         process.join()
-    return [each for part in found for each in part]
+    return [each for part in found for each in part], cores
 
 
 def busy() -> float:
@@ -149,9 +160,8 @@ def compared(
     each = costs.server_seconds + costs.client_seconds
     random = np.random.default_rng(round(1e4 * load))
     moments = np.sort(random.random(random.poisson(load * cores / each * options.seconds)) * options.seconds)
-    began, used = time.monotonic(), busy()
-    durations = driven(servers, x, moments, options.workers)
-    others = (busy() - used - each * len(moments)) / (time.monotonic() - began)
+    durations, used = driven(servers, x, moments, options.workers)
+    others = used - each * len(moments) / options.seconds
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
     fleet = Fleet(len(servers), cores, balance="turns", clients_share_cores=True)
     trace = Recorded(tuple(moments.tolist()), options.seconds)
