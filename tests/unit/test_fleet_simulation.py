@@ -3,15 +3,16 @@
 import json
 from dataclasses import replace
 from math import comb, factorial, log
+from random import Random
 
 import numpy as np
 import pytest
-from simpy import Environment
+from simpy import Environment, Event
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import arrivals, sizing
 from tacit.fleet.simulation.arrivals import DAY, Closed, Open
 from tacit.fleet.simulation.costs import LOOPBACK, Costs, Phase, of, read
-from tacit.fleet.simulation.door import DoorSettings
+from tacit.fleet.simulation.door import Door, DoorSettings
 from tacit.fleet.simulation.gate import Limits, Server
 from tacit.fleet.simulation.model import Fleet, run, slices
 from tacit.fleet.simulation.prices import Prices
@@ -157,6 +158,30 @@ def test_the_gate_decides_as_the_server_does():
     assert seen == [10, 3, 3]
 
 
+def test_the_door_gives_the_least_full_server_and_then_a_place_in_its_queue():
+    env = Environment()
+    servers = [Server(env, Sharing(env, 1), Limits(1, 4, paced=True)) for _ in range(2)]
+    door = Door(env, servers, DoorSettings(queue=1, heartbeat_seconds=0.2), Random(0))
+    # Two are allowed and one more has room, so that the server notices.
+    given = [door.ask() for _ in range(6)]
+    assert [servers.index(server) for server in given] == [0, 1, 0, 1, 0, 1]
+    waiting = door.ask()
+    assert door.ask() is None
+    door.told(servers[1])
+    assert waiting.triggered and waiting.value is servers[1]
+    last = door.ask()
+    servers[0].allowed = 3
+    door.changed(servers[0])
+    assert not last.triggered
+    env.run(until=0.2)
+    assert last.value is servers[0]
+    # More than the limit is never given.
+    servers[0].allowed = 4
+    door.hear(0)
+    assert (door.known, door.room) == ([4, 3], [4, 3])
+    assert isinstance(door.ask(), Event)
+
+
 def test_sessions_that_wait_for_their_links_make_room_for_others():
     """On a slow link processors have little to do: more than one session a core and one runs, and few wait."""
     costs = Costs("slow", 1, (Phase(0.01, 0.0, 0.0, 0.0, 0, 50),), 0)
@@ -247,6 +272,17 @@ def test_costs_of_a_slow_link_are_told_apart_from_processor_time():
     wire = 48 * 0.005 + 8 * 300 / 1e9
     assert sum(phase.idle for phase in costs.phases) == pytest.approx(1.0 - 0.7 - wire, abs=0.08)
     assert costs.seconds(parse("10ms,1000")) == pytest.approx(1.0, rel=0.1)
+
+
+def test_what_is_sent_while_a_party_computes_takes_no_time_of_its_own():
+    busy = {**REPORT, "network": "1ms,0.01", "cpu_seconds": {"client": 0.2, "server": 0.9}}
+    costs, link = of(busy), parse("1ms,0.01")
+    assert sum(phase.wire(link) for phase in costs.phases) == pytest.approx(0.264)
+    assert costs.seconds(link) == pytest.approx(1.0)
+    for card in (0.1e6, 1e12):
+        outcome = run(costs, fleet(cores=2, link=link, card=card), Open(20, 20_000), seed=12)
+        # Two round trips of the connection come before, and two and one more at the door.
+        assert np.median(outcome.durations) == pytest.approx(1.0 + 0.005, rel=1e-3)
 
 
 def test_a_plan_has_costs_too():

@@ -81,7 +81,7 @@ class FleetOptions:
     ] = "door"
     heartbeat: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="How often servers tell the door how full they are; 0: at once."),
+        typer.Option(min=0, metavar="SECONDS", help="How often servers tell the door how many they allow; 0: at once."),
     ] = 0.2
     door_ms: Annotated[float, typer.Option(min=0, help="What the door adds to a session beside round trips.")] = 3.0
     network: Annotated[

@@ -18,7 +18,8 @@ class Phase:
     """A part of a session, in seconds of an idle machine.
 
     `server` and `client` are processor time, of which `both` passes at the same time; `idle` passes while neither
-    computes and nothing is on its way. `bytes` are of both directions, `rounds` changes of direction.
+    computes and nothing is on its way. `bytes` are of both directions, `rounds` changes of direction. So much of what
+    is on the wire as `hidden` says passes while a party computes.
     """
 
     server: float
@@ -27,10 +28,11 @@ class Phase:
     idle: float
     bytes: int
     rounds: int
+    hidden: float = 0.0
 
     def seconds(self, link: Network = LOOPBACK) -> float:
         """How long it takes on an idle machine over a link."""
-        return self.server + self.client - self.both + self.idle + self.wire(link)
+        return self.server + self.client - self.both + self.idle + max(0.0, self.wire(link) - self.hidden)
 
     def wire(self, link: Network) -> float:
         """Time on the wire: bytes at the link's bandwidth, and half a round trip for each round."""
@@ -126,9 +128,10 @@ def phase(cost: dict[str, Any], total: float, cpu: dict[str, float] | None, link
     wire = Phase(0, 0, 0, 0, moved, rounds).wire(link)
     if cpu is None:
         computed = max(0.0, seconds - wire)
-        return Phase(computed, computed, computed, 0.0, moved, rounds)
+        return Phase(computed, computed, computed, 0.0, moved, rounds, max(0.0, wire - seconds))
     part = seconds / total
     server, client = float(cpu["server"]) * part, float(cpu["client"]) * part
     surplus = server + client + wire - seconds
     both = min(max(surplus, 0.0), server, client)
-    return Phase(server, client, both, max(0.0, -surplus), moved, rounds)
+    hidden = min(max(surplus - both, 0.0), wire)
+    return Phase(server, client, both, max(0.0, -surplus), moved, rounds, hidden)

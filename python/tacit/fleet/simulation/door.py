@@ -1,15 +1,15 @@
 """Who sends a session to which server: the door of a fleet, or chance where there is none.
 
-The door gives a session to the server with the least (running + waiting) / allowed, among those that are not full, and
-keeps the others in a queue of its own. It knows of its own tickets at once, and that a session has ended or how many a
-server allows with the server's next heartbeat. One session may wait at a server beside those that are allowed, since
-servers let more run only when somebody waits.
+As `crates/service/src/fleet/roster.rs` decides: the door gives a session to the server that is least full, of those
+that have room, and keeps the others in a queue of its own. A server has room for one session more than it allows now,
+as far as its limit goes, since it lets more run only when somebody waits. The door knows of its own tickets and of
+sessions that end at once, and how many a server allows with its next heartbeat.
 """
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Any, Protocol
 
@@ -18,10 +18,16 @@ from simpy.events import Timeout
 
 from tacit.fleet.simulation.gate import QUEUE, Server
 
+FEW = 64
+"""Entries of which it does not matter that they are out of date."""
+
 
 @dataclass(frozen=True)
 class DoorSettings:
-    """A door: sessions in its `queue` at most, `heartbeat_seconds` between reports of a server (0: at once)."""
+    """A door: at most so many in its `queue`, `heartbeat_seconds` between reports of a server (0: at once).
+
+    Servers have room for sessions `ahead` of those that they allow.
+    """
 
     queue: int = QUEUE
     heartbeat_seconds: float = 0.2
@@ -78,26 +84,32 @@ class Door:
         self.env = env
         self.servers = servers
         self.settings = settings
-        self.random = random
         self.places = {id(server): place for place, server in enumerate(servers)}
         self.known = [0] * len(servers)
-        self.allowed = [server.allowed for server in servers]
-        self.ended = [0] * len(servers)
+        self.given = [0] * len(servers)
+        self.room = [self.room_of(server) for server in servers]
         self.pending = [False] * len(servers)
         self.versions = [0] * len(servers)
         self.phases = [random.random() * settings.heartbeat_seconds for _ in servers]
-        self.free: list[tuple[float, float, int, int]] = []
+        self.free: list[tuple[float, int, int, int]] = []
         self.queue: deque[Event] = deque()
         for place, server in enumerate(servers):
-            server.told = self.told
+            server.told, server.changed = self.told, self.changed
             self.offer(place)
 
+    def room_of(self, server: Server) -> int:
+        """Sessions that a server may have, those that wait there included."""
+        return max(1, min(server.allowed + self.settings.ahead, server.limits.sessions))
+
     def offer(self, place: int) -> None:
-        """Remember a server that has room, by how full it is and else at random."""
+        """Remember a server that has room, by how full it is, and then by how many sessions it had."""
         self.versions[place] += 1
-        known, allowed = self.known[place], self.allowed[place]
-        if known < allowed + self.settings.ahead:
-            heappush(self.free, (known / allowed, self.random.random(), place, self.versions[place]))
+        known, room = self.known[place], self.room[place]
+        if len(self.free) > 4 * len(self.servers) + FEW:
+            self.free = [entry for entry in self.free if entry[3] == self.versions[entry[2]]]
+            heapify(self.free)
+        if known < room:
+            heappush(self.free, (known / room, self.given[place], place, self.versions[place]))
 
     def choose(self) -> Server | None:
         """A ticket for the server that is least full; None where all are."""
@@ -105,6 +117,7 @@ class Door:
             *_, place, version = heappop(self.free)
             if version == self.versions[place]:
                 self.known[place] += 1
+                self.given[place] += 1
                 self.offer(place)
                 return self.servers[place]
         return None
@@ -125,10 +138,15 @@ class Door:
         self.told(server)
 
     def told(self, server: Server) -> None:
-        """A session of a server ended: the next heartbeat says so."""
+        """A session of a server ended, which it says at once."""
         place = self.places[id(server)]
-        self.ended[place] += 1
-        every = self.settings.heartbeat_seconds
+        self.known[place] -= 1
+        self.offer(place)
+        self.serve()
+
+    def changed(self, server: Server) -> None:
+        """A server allows more or fewer sessions: its next heartbeat says so."""
+        place, every = self.places[id(server)], self.settings.heartbeat_seconds
         if not every:
             self.hear(place)
         elif not self.pending[place]:
@@ -142,10 +160,12 @@ class Door:
         self.hear(heartbeat.value)
 
     def hear(self, place: int) -> None:
-        """Learn what has become of a server, and send it those who wait."""
-        self.known[place] -= self.ended[place]
-        self.ended[place] = 0
-        self.allowed[place] = self.servers[place].allowed
+        """Learn how many sessions a server allows."""
+        self.room[place] = self.room_of(self.servers[place])
         self.offer(place)
+        self.serve()
+
+    def serve(self) -> None:
+        """Send those who wait to servers with room."""
         while self.queue and (server := self.choose()) is not None:
             self.queue.popleft().succeed(server)

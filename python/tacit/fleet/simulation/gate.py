@@ -55,6 +55,7 @@ class Server:
         self.allowed = limits.least
         self.queue: deque[Event] = deque()
         self.told: Callable[[Server], None] | None = None
+        self.changed: Callable[[Server], None] | None = None
         self.peak = 0
         self.seen: tuple[float, float, float] = (env.now, 0.0, 0.0)
         self.moved = False
@@ -114,13 +115,15 @@ class Server:
     def decide(self, used: float, idle: float) -> None:
         """Set how many may run, by the cores that this server used and those that nobody did."""
         cores, least = self.limits.cores, self.limits.least
-        peak, self.peak = self.peak, self.running
+        (peak, self.peak), before = (self.peak, self.running), self.allowed
         if not (used < ALL * cores and (idle >= IDLE or used < LITTLE * cores)):
             self.allowed = max(self.allowed - 1, least)
         elif self.queue:
             self.allowed = min(2 * self.allowed, self.limits.sessions)
         else:
             self.allowed = min(max(peak + 1, least), max(self.allowed, least))
+        if self.allowed != before and self.changed is not None:
+            self.changed(self)
 
     def watch(self) -> None:
         """While sessions wait, look again when that is due."""

@@ -65,12 +65,13 @@ class Fleet:
 class Slice(NamedTuple):
     """A piece of a session, in seconds: `wire` on the link, `away` at the client, `sent` a transfer at full speed.
 
-    Only `wire` and `sent` do not vary from one session to the next.
+    A transfer that is `beside` passes while the parties compute. What is on the link is the same for all sessions.
     """
 
     wire: float
     away: float
     sent: float
+    beside: float
     server: float
     client: float
     both: float
@@ -82,14 +83,15 @@ def slices(costs: Costs, fleet: Fleet, number: int = SLICES) -> list[Slice]:
     for phase in costs.phases:
         pieces = max(1, round(number * phase.seconds(link) / whole)) if whole else 0
         sent = 8 * phase.bytes / link.bits_per_second
-        wire, away = phase.wire(link) - sent, phase.idle
+        beside, away = min(phase.hidden, sent), phase.idle
+        wire, sent = max(0.0, phase.wire(link) - sent - (phase.hidden - beside)), sent - beside
         if fleet.card >= 1e3 * link.bits_per_second:  # no card is ever full
-            wire, sent = wire + sent, 0.0
+            wire, sent, beside = wire + sent, 0.0, 0.0
         # A client on a machine of its own computes while its server does, or while nobody waits for it.
         server, client, both = phase.server - phase.both, phase.client - phase.both, phase.both
         if not fleet.clients_share_cores:
             away, server, client, both = away + client, phase.server, 0.0, 0.0
-        parts = (wire, away, sent, server, client, both)
+        parts = (wire, away, sent, beside, server, client, both)
         if pieces and sum(parts) > 0:
             cut += [Slice(*(part / pieces for part in parts))] * pieces
     return cut
@@ -171,7 +173,8 @@ class Simulation:
     def computes(self, server: Server, factor: float) -> Steps:
         """A session that runs."""
         env, machine, user, card = self.env, server.user.sharing, server.user, self.cards[id(server)]
-        for wire, away, sent, own, client, both in self.slices:
+        for wire, away, sent, beside, own, client, both in self.slices:
+            moving = card.work(beside) if beside else None
             if wire or away:
                 yield Timeout(env, wire + away * factor)
             if sent:
@@ -183,6 +186,8 @@ class Simulation:
             if both:
                 machine.work(both * factor)
                 yield machine.work(both * factor, user)
+            if moving is not None:
+                yield moving
             if server.queue:
                 server.stirs()
 
