@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from conftest import ASSETS
 
-REASON = "Ray is not installed: `make test-fleet` has an environment with it"
 TOKEN = Path(tempfile.mkdtemp(prefix="tacit-ray-")) / "token"
 TOKEN.write_text(secrets.token_hex(32))
 # Before Ray is imported: all clusters of the tests know one token, so that this process can join each of them.
@@ -19,9 +18,6 @@ os.environ |= {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-ray = pytest.importorskip("ray", reason=REASON)
-
-from fleet.fleets import FleetProcess  # noqa: E402
 
 
 def pytest_collection_modifyitems(items):
@@ -47,6 +43,8 @@ def digits():
 @pytest.fixture
 def fleets(tmp_path):
     """Start fleets, which end with the test."""
+    from fleet.fleets import FleetProcess
+
     running = []
 
     def start(text, *arguments, ready=True):

@@ -9,11 +9,12 @@ import threading
 import time
 from pathlib import Path
 
-import ray
+import pytest
 from tacit.fleet import cluster
 from tacit.fleet.config import read
 from tacit.fleet.running import ask
 
+ray = pytest.importorskip("ray", reason="Ray is not installed: `make test-fleet` has an environment with it")
 COMMAND = [sys.executable, "-m", "tacit"]
 SECONDS = 90.0
 
