@@ -80,7 +80,11 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         compare("compare radix 8", Comparison::carry(12, Radix::Eight)),
         compare("compare radix 16", Comparison::carry(12, Radix::Sixteen)),
         compare("compare by one direction", one_way),
-        middle(),
+        compare("compare by a chain", Comparison::carry(12, Radix::Chain)).tampered([1, 1]),
+        middle("compare with middle", Radix::Four),
+        middle("compare with middle by a chain", Radix::Chain).tampered([1, 1]),
+        relu("relu by a chain", Relu::new(COUNT, 12, Some(8), 20, Radix::Chain).unwrap(), 255)
+            .tampered([3, 3]),
         circuit("circuit, client first", Role::Client),
         circuit("circuit, server first", Role::Server),
         switch("switch, client first", Role::Client),
@@ -185,10 +189,10 @@ fn compare(name: &'static str, plan: Comparison) -> Protocol {
 }
 
 /// Carry and zero test of the middle, side by side.
-fn middle() -> Protocol {
-    let plan = Comparison::with_middle(5, 12, Radix::Four);
+fn middle(name: &'static str, radix: Radix) -> Protocol {
+    let plan = Comparison::with_middle(5, 12, radix);
     Protocol::new(
-        "compare with middle",
+        name,
         12,
         (plan.demand(COUNT), plan.cost(COUNT)),
         move |channel, x, ots| {

@@ -33,11 +33,17 @@ fn deal_job(rng: &mut Random, job: Job) -> (SenderPads, ReceiverPads) {
     let pads: Vec<Column> = (0..job.entries()).map(|_| column(rng, &job)).collect();
     let choices: Vec<Bits> =
         (0..job.choice_bits).map(|_| (0..job.count).map(|_| rng.word()).collect()).collect();
+    random_ots(job, pads, choices)
+}
+
+/// Returns the random oblivious transfers of these pads, entry by entry, and random choices, a plane
+/// for each of their bits: both as `job` says.
+pub fn random_ots(job: Job, pads: Vec<Column>, choices: Vec<Bits>) -> (SenderPads, ReceiverPads) {
     let choice = |i: usize| {
         choices.iter().rev().fold(0, |choice, plane| (choice << 1) | plane.get(i) as usize)
     };
     let opened = Column {
-        planes: (0..job.entry.planes())
+        planes: (0..job.entry.pad_planes())
             .map(|bit| (0..job.count).map(|i| pads[choice(i)].planes[bit].get(i)).collect())
             .collect(),
         words: (0..job.entry.words().count())
@@ -49,7 +55,7 @@ fn deal_job(rng: &mut Random, job: Job) -> (SenderPads, ReceiverPads) {
 
 fn column(rng: &mut Random, job: &Job) -> Column {
     Column {
-        planes: (0..job.entry.planes())
+        planes: (0..job.entry.pad_planes())
             .map(|_| (0..job.count).map(|_| rng.word()).collect())
             .collect(),
         words: job.entry.words().map(|bits| rng.uniform(job.count, bits)).collect(),

@@ -63,6 +63,20 @@ impl SenderPads {
         self.job
     }
 
+    /// Takes the spare bits off the pads and returns as many random bits of each element, of which
+    /// the receiver knows nothing: it has one pad, and these are the exclusive or of two.
+    pub fn take_spare(&mut self) -> Vec<Bits> {
+        let kept = self.job.entry.planes();
+        let mut spare = self.pads.iter_mut().map(|pad| {
+            let at = kept.min(pad.planes.len());
+            pad.planes.split_off(at)
+        });
+        let (mut first, second) = (spare.next().unwrap_or_default(), spare.next());
+        first.iter_mut().zip(&second.unwrap_or_default()).for_each(|(a, b)| a.xor(b));
+        spare.for_each(drop);
+        first
+    }
+
     /// Returns the pads themselves, entry by entry.
     pub fn into_columns(self) -> Vec<Column> {
         self.pads
@@ -100,7 +114,8 @@ impl Column {
 struct Collector {
     entry: Entry,
     count: usize,
-    low: [u8; 2 * GROUP],
+    /// The bytes of the elements held that planes are cut from, [`GROUP`] of each place.
+    bytes: Vec<u8>,
     held: usize,
     planes: Vec<Vec<u64>>,
     words: Vec<Vec<u64>>,
@@ -115,9 +130,9 @@ impl Collector {
         Self {
             entry: job.entry,
             count: job.count,
-            low: [0; 2 * GROUP],
+            bytes: vec![0; job.entry.pad_planes().div_ceil(8) * GROUP],
             held: 0,
-            planes: (0..job.entry.planes()).map(|_| Vec::with_capacity(room)).collect(),
+            planes: (0..job.entry.pad_planes()).map(|_| Vec::with_capacity(room)).collect(),
             words: job.entry.words().map(|_| Vec::with_capacity(job.count)).collect(),
             masks,
         }
@@ -154,8 +169,10 @@ impl Collector {
 
     #[inline]
     fn push(&mut self, pad: u128) {
-        self.low[self.held] = pad as u8;
-        self.low[GROUP + self.held] = (pad >> 8) as u8;
+        let places = self.bytes.chunks_exact_mut(GROUP);
+        for (place, byte) in places.zip(pad.to_le_bytes()) {
+            place[self.held] = byte;
+        }
         self.held += 1;
         if self.held == GROUP {
             self.cut();
@@ -165,7 +182,7 @@ impl Collector {
     /// Appends the bits of the elements held to the planes.
     fn cut(&mut self) {
         for (bit, plane) in (0u32..).zip(&mut self.planes) {
-            let bytes = &self.low[GROUP * (bit / 8) as usize..][..self.held];
+            let bytes = &self.bytes[GROUP * (bit / 8) as usize..][..self.held];
             plane::gather(bytes, bit % 8, plane);
         }
         self.held = 0;
@@ -175,7 +192,7 @@ impl Collector {
         if self.held > 0 {
             self.cut();
         }
-        debug_assert_eq!(self.planes.len(), self.entry.planes());
+        debug_assert_eq!(self.planes.len(), self.entry.pad_planes());
         let planes = std::mem::take(&mut self.planes);
         let planes = planes.into_iter().map(|words| Bits::new(words, self.count)).collect();
         Column { planes, words: std::mem::take(&mut self.words) }
@@ -184,7 +201,7 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        self.low.zeroize();
+        self.bytes.zeroize();
         self.planes.zeroize();
         self.words.zeroize();
     }

@@ -8,6 +8,7 @@
 mod door;
 mod error;
 mod event;
+mod fleet;
 mod gate;
 mod identity;
 mod kept;
@@ -27,8 +28,10 @@ mod watch;
 
 pub use error::{Error, Result};
 pub use event::{End, Event};
+pub use fleet::allocator::{Allocator, AllocatorOptions, Relay};
+pub use fleet::member::Membership;
 pub use identity::Client;
-pub use ledger::{Budget, Charged, Chosen, Ledger, Row};
+pub use ledger::{Budget, Charged, Chosen, Ledger, Reservation, Row};
 pub use limits::{Limits, free_memory, raise_descriptors};
 pub use options::{Access, Options};
 pub use policy::Policy;

@@ -66,6 +66,7 @@ for name, (function, arguments) in COMMANDS.items():
     app.command(name, epilog=f"Example: `{f'tacit {name} {arguments}'.strip()}`")(expand(function))
 app.add_typer(card, name="card")
 app.add_typer(budget, name="budget")
+app.add_typer(fleet, name="fleet")
 app.add_typer(bench, name="bench")
 app.add_typer(fleet, name="fleet")
 app.add_typer(train, name="train")

@@ -4,12 +4,15 @@ from collections.abc import Callable
 
 import typer
 
+from tacit.cli.door import door
 from tacit.cli.expand import expand
 from tacit.cli.fleet_ray import drain, scale, status, up
 from tacit.cli.fleet_simulate import simulate_fleet
 
 fleet = typer.Typer(help="Many servers behind one door.", no_args_is_help=True, rich_markup_mode="markdown")
+DOOR = "--listen 0.0.0.0:7000 --control 10.0.0.1:7001 --secret fleet.secret --key-file fleet.key"
 COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "door": (door, DOOR),
     "up": (up, "fleet.toml"),
     "status": (status, "fleet.toml"),
     "drain": (drain, "fleet.toml --all"),

@@ -1,4 +1,4 @@
-"""`tacit fleet up|status|drain|scale`: many servers behind one door, on Ray."""
+"""`tacit fleet up`, `status`, `drain` and `scale`: many servers behind one door, on Ray."""
 
 import signal
 import sys
@@ -15,7 +15,8 @@ from tacit.cli.options import AsJson
 from tacit.errors import MisuseError, TacitError
 from tacit.fleet import cluster
 from tacit.fleet.config import Fleet, read
-from tacit.fleet.running import Running, unwrapped
+from tacit.fleet.output import own_output
+from tacit.fleet.running import Running, ask
 from tacit.fleet.status import tables
 from tacit.report import terminal
 from tacit.session.log import now
@@ -43,11 +44,12 @@ def up(
     fleet = read(file)
     if address is not None:
         fleet = replace(fleet, ray=replace(fleet.ray, address=address, cpus=None, dashboard=None))
-    running = Running(fleet, detach)
-    if running.found is not None:
-        show_change(fleet, running.apply(fleet), json)
-        return
-    follow(running, file, detach, json)
+    with own_output():
+        running = Running(fleet, detach)
+        if running.found is not None:
+            show_change(fleet, running.apply(fleet), json)
+        else:
+            follow(running, file, detach, json)
 
 
 def follow(running: Running, file: Path, detach: bool, json: bool) -> None:
@@ -101,7 +103,8 @@ def handled(running: Running, file: Path) -> Iterator[None]:
 
 def status(file: FleetFile, json: AsJson = False) -> None:
     """Show the models and servers of a running fleet."""
-    state = unwrapped(cluster.find(read(file)).status.remote())
+    with own_output():
+        state = ask(cluster.find(read(file)).status)
     if json:
         terminal.emit_json(state)
         return
@@ -119,7 +122,8 @@ def drain(
     if everything == (server is not None):
         raise MisuseError("say what drains: the name of a server, or --all")
     fleet = read(file)
-    drained = unwrapped(cluster.find(fleet).drain.remote(server))
+    with own_output():
+        drained = ask(cluster.find(fleet).drain, server)
     if json:
         terminal.emit_json({"fleet": fleet.name, "draining": drained})
     else:
@@ -136,7 +140,8 @@ def scale(
     if count != "auto" and not (count.isascii() and count.isdigit() and int(count) <= 100_000):
         raise MisuseError(f"the number of servers is a whole number or `auto`, not `{count}`")
     fleet = read(file)
-    asked = unwrapped(cluster.find(fleet).scale.remote(model, None if count == "auto" else int(count)))
+    with own_output():
+        asked = ask(cluster.find(fleet).scale, model, None if count == "auto" else int(count))
     if json:
         terminal.emit_json({"fleet": fleet.name, **asked})
     else:

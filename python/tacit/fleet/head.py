@@ -33,7 +33,7 @@ class Head:
         self.fleet, self.door, self.followed = fleet, door, followed
         self.lock = threading.RLock()
         self.told: deque[tuple[int, str]] = deque(maxlen=LINES)
-        self.number, self.asked = 0, time.monotonic()
+        self.number, self.asked = time.time_ns() // 1000, time.monotonic()  # beyond those of a head before this one
         self.stopping, self.stopped = False, threading.Event()
         self.since = time.time()
         self.entrance: dict[str, Any] = {}

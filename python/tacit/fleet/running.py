@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from tacit.errors import MisuseError
+from tacit.errors import MisuseError, TransportError
 from tacit.fleet import cluster
 from tacit.fleet.config import Fleet
 from tacit.fleet.door import MODULE, DoorHost
@@ -37,10 +37,10 @@ class Running:
         if find_spec(MODULE) is not None:
             options = {**place, "name": cluster.name(fleet, "door"), "max_concurrency": 16}
             self.door = ray.remote(DoorHost).options(**options).remote(fleet)
-            unwrapped(self.door.info.remote())
+            ask(self.door.info)
         options = {**place, "name": cluster.name(fleet, "head"), "max_concurrency": 16}
         self.head = ray.remote(Head).options(**options).remote(fleet, self.door, not detached)
-        unwrapped(self.head.lines.remote(0))
+        ask(self.head.lines, 0)
 
     def existing(self) -> Any:
         """The head of a fleet of this name, None where there is none."""
@@ -51,23 +51,23 @@ class Running:
 
     def status(self) -> dict[str, Any]:
         """What the fleet does now."""
-        state: dict[str, Any] = unwrapped(self.head.status.remote())
+        state: dict[str, Any] = ask(self.head.status)
         return state
 
     def apply(self, fleet: Fleet) -> dict[str, list[str]]:
         """Another file; see `Head.apply`."""
-        found: dict[str, list[str]] = unwrapped(self.head.apply.remote(fleet))
+        found: dict[str, list[str]] = ask(self.head.apply, fleet)
         return found
 
     def drain(self) -> None:
         """Begin to drain all servers."""
-        unwrapped(self.head.drain.remote(None))
+        ask(self.head.drain, None)
 
     def lines(self) -> Iterator[str | None]:
         """What happens, line by line, until the fleet has ended; None whenever nothing did for a moment."""
         after = 0
         while True:
-            told, ended = unwrapped(self.head.lines.remote(after))
+            told, ended = ask(self.head.lines, after)
             for number, line in told:
                 after = number
                 yield line
@@ -86,13 +86,23 @@ class Running:
         ray.shutdown()
 
 
-def unwrapped(answer: Any, seconds: float = ANSWER_SECONDS) -> Any:
-    """The answer of an actor; what it raised is raised as it was."""
-    ray = cluster.library()
-    try:
-        return ray.get(answer, timeout=seconds)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause or error from error
-    except ray.exceptions.ActorDiedError as error:
-        cause = str(error).strip().splitlines()
-        raise MisuseError(f"the fleet could not start: {cause[-1] if cause else error}") from error
+def ask(method: Any, *arguments: Any, seconds: float = ANSWER_SECONDS) -> Any:
+    """What a method of an actor gives; what it raises is raised as it was.
+
+    An actor that Ray is starting anew is asked again for so many seconds; what is asked here may be asked twice.
+    """
+    ray, end = cluster.library(), time.monotonic() + seconds
+    while True:
+        try:
+            return ray.get(method.remote(*arguments), timeout=max(0.1, end - time.monotonic()))
+        except ray.exceptions.ActorUnavailableError as error:
+            if time.monotonic() > end:
+                raise TransportError(f"the fleet does not answer: {error}") from error
+            time.sleep(FOLLOW_SECONDS)
+        except ray.exceptions.GetTimeoutError as error:
+            raise TransportError(f"the fleet does not answer within {seconds:g} s") from error
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause or error from error
+        except ray.exceptions.ActorDiedError as error:
+            cause = str(error).strip().splitlines()
+            raise MisuseError(f"the fleet could not start: {cause[-1] if cause else error}") from error

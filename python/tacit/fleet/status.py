@@ -1,5 +1,6 @@
 """What a fleet does now: as JSON, and as a table."""
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ def state_of(head: "Head") -> dict[str, Any]:
     return {
         "fleet": head.fleet.name,
         "since": head.since,
+        "pid": os.getpid(),
         "stopping": head.stopping,
         "door": {**head.entrance, "waiting": head.at_door.get("waiting", 0), "tickets": head.at_door.get("tickets", {})}
         if head.door is not None

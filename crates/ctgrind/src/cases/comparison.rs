@@ -23,6 +23,10 @@ use crate::run::{End, Run};
 pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "millionaires, digits of 2 bits", |run| compared(run, Radix::Four)),
     Case::new("comparison", "millionaires, digits of 4 bits", |run| compared(run, Radix::Sixteen)),
+    Case::new("comparison", "millionaires, chained digits", |run| compared(run, Radix::Chain)),
+    Case::new("comparison", "ReLU that saturates, chained digits", |run| {
+        both(run, &Relu::new(COUNT, 16, Some(8), 24, Radix::Chain).unwrap(), &[16]);
+    }),
     Case::new("comparison", "ReLU", |run| {
         both(run, &Relu::new(COUNT, 16, None, 16, Radix::Four).unwrap(), &[16]);
     }),

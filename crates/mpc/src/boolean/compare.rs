@@ -6,8 +6,8 @@
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]`, and whether the bit below is 1 then |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | about 7 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds |
-//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), algorithm 1 (leaves and tree) |
+//! | Cost | about 7 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds; a chain 2 rounds |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), algorithm 1 (leaves and tree); `chain.rs` |
 //!
 //! For shares `x = c + s mod 2^n` the carry into bit p is `[c mod 2^p > A mod 2^p]`
 //! with `A = 2^n - 1 - s`, so every protocol here feeds `B = c` and that `A`.
@@ -17,58 +17,29 @@
 //! the carry of the low part they tell whether the middle bits of x are zero, which
 //! saturation needs; the leaves are read once for both.
 
+mod chain;
 mod leaves;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod tree;
 
-use ot::{Entry, Job, Table};
+use ot::Job;
 use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
+use crate::boolean::gmw::{self, Circuit, Wire};
 pub use crate::boolean::radix::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::share::Share;
-use leaves::{asked_leaves, told_leaves};
+use chain::{Chain, Goal};
+use leaves::{Leaf, asked_leaves, told_leaves};
 
-/// One digit: which bits, and what is told of it beside `greater`.
-///
-/// Whether single bits are equal, and whether a bit is zero, are sums of both parties' bits:
-/// the parties know shares of them without a table.
-#[derive(Clone, Debug)]
-struct Leaf {
-    shift: u32,
-    width: u32,
-    equal: bool,
-    zero: bool,
-}
-
-impl Leaf {
-    fn job(&self, count: usize) -> Job {
-        let told = u32::from(self.equal) + u32::from(self.zero);
-        let bits = if self.is_linear() { 1 } else { 1 + told };
-        Job { count, choice_bits: self.width, entry: Entry::Bits(bits) }
-    }
-
-    fn is_linear(&self) -> bool {
-        self.width == 1
-    }
-
-    fn digit(&self, words: &[u64]) -> Vec<Bits> {
-        (self.shift..self.shift + self.width).map(|bit| Bits::of_words(words, bit)).collect()
-    }
-}
-
-/// A node of the tree while it is built.
-struct Node {
-    greater: Wire,
-    equal: Option<Wire>,
-    zero: Option<Wire>,
-}
+/// Bits of a digit where a chain is wanted whose rows no pad could mask.
+const WITHOUT_CHAIN: u32 = 4;
 
 /// The public plan of a comparison.
 #[derive(Clone, Debug)]
@@ -76,6 +47,8 @@ pub struct Comparison {
     asks: Role,
     bits: u32,
     low: u32,
+    /// The digits and their tables, where they are chained; there are no leaves then.
+    chain: Option<Chain>,
     leaves: Vec<Leaf>,
     circuit: Circuit,
     greater: Wire,
@@ -135,32 +108,34 @@ impl Comparison {
     /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether they are
     /// `2^(low - 1)` or more, and for `interior` whether they are not zero; `1 < low < bits`.
     pub fn with_halves(low: u32, bits: u32, radix: Radix, interior: bool) -> Self {
+        match radix.digit_bits() {
+            Some(width) => Self::tree_with_halves(low, bits, width, interior),
+            None => Self::chained(low, bits, Goal::Halves { low, interior })
+                .unwrap_or_else(|| Self::tree_with_halves(low, bits, WITHOUT_CHAIN, interior)),
+        }
+    }
+
+    fn new(low: u32, bits: u32, radix: Radix) -> Self {
+        let goal = if low < bits { Goal::Middle { low } } else { Goal::Carry };
+        match radix.digit_bits() {
+            Some(width) => Self::tree(low, bits, width),
+            None => Self::chained(low, bits, goal)
+                .unwrap_or_else(|| Self::tree(low, bits, WITHOUT_CHAIN)),
+        }
+    }
+
+    /// Plans a chain, if the rows of its tables fit into pads.
+    fn chained(low: u32, bits: u32, goal: Goal) -> Option<Self> {
+        let chain = Chain::new(bits, goal)?;
         let mut plan = Self::empty(low, bits);
-        let below = plan.digits(0..low - 1, interior, radix);
-        let bit = plan.digits(low - 1..low, interior, radix).pop();
-        let middle = plan.digits(low..bits, true, radix);
-        let (below, depth) = plan.reduce(below);
-        let (middle, middle_depth) = plan.reduce(middle);
-        let (Some(below), Some(bit)) = (below, bit) else { return plan };
-        let carried = plan.merge(depth, &below, &bit);
-        let zero = carried.zero;
-        let level = (depth + 1).max(middle_depth);
-        plan.join(Some(carried), middle, level);
-        if let (Some(covered), Some(operand)) = (plan.middle_zero, zero) {
-            let output = plan.circuit.wire();
-            let partners = vec![Partner { factor: vec![covered], base: vec![covered], output }];
-            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
-            plan.interior = Some(output);
-        }
-        if let (Some(operand), Some(equal)) = (plan.middle_zero, bit.equal) {
-            let output = plan.circuit.wire();
-            // The bit of the sum: both parties' and the carry into it.
-            let factor = vec![equal, below.greater];
-            let partners = vec![Partner { factor, base: Vec::new(), output }];
-            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
-            plan.upper_half = Some(output);
-        }
-        plan
+        plan.greater = plan.circuit.wire();
+        let mut told = (1..goal.outcomes()).map(|_| plan.circuit.wire());
+        plan.middle_zero = told.next();
+        plan.upper_half = told.next();
+        plan.interior = told.next();
+        drop(told);
+        plan.chain = Some(chain);
+        Some(plan)
     }
 
     fn empty(low: u32, bits: u32) -> Self {
@@ -168,6 +143,7 @@ impl Comparison {
             asks: Role::Client,
             bits,
             low,
+            chain: None,
             leaves: Vec::new(),
             circuit: Circuit::default(),
             greater: 0,
@@ -175,96 +151,6 @@ impl Comparison {
             upper_half: None,
             interior: None,
         }
-    }
-
-    fn new(low: u32, bits: u32, radix: Radix) -> Self {
-        let mut plan = Self::empty(low, bits);
-        let low_nodes = plan.digits(0..low, false, radix);
-        let middle_nodes = plan.digits(low..bits, true, radix);
-        let (below, depth) = plan.reduce(low_nodes);
-        let (middle, middle_depth) = plan.reduce(middle_nodes);
-        plan.join(below, middle, depth.max(middle_depth));
-        plan
-    }
-
-    fn digits(&mut self, range: std::ops::Range<u32>, middle: bool, radix: Radix) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        let mut shift = range.start;
-        while shift < range.end {
-            let width = radix.bits().min(range.end - shift);
-            let greater = self.circuit.wire();
-            let equal = (shift > 0).then(|| self.circuit.wire());
-            let zero = middle.then(|| self.circuit.wire());
-            self.leaves.push(Leaf { shift, width, equal: equal.is_some(), zero: zero.is_some() });
-            nodes.push(Node { greater, equal, zero });
-            shift += width;
-        }
-        nodes
-    }
-
-    /// Joins neighbours level by level, lowest digit first.
-    fn reduce(&mut self, mut nodes: Vec<Node>) -> (Option<Node>, usize) {
-        let mut level = 0;
-        while nodes.len() > 1 {
-            let mut joined = Vec::with_capacity(nodes.len().div_ceil(2));
-            let mut rest = nodes.into_iter();
-            while let Some(low) = rest.next() {
-                joined.push(match rest.next() {
-                    Some(high) => self.merge(level, &low, &high),
-                    None => low,
-                });
-            }
-            nodes = joined;
-            level += 1;
-        }
-        (nodes.pop(), level)
-    }
-
-    fn merge(&mut self, level: usize, low: &Node, high: &Node) -> Node {
-        let circuit = &mut self.circuit;
-        let mut product = |operand: Option<Wire>, factors: &[(Option<Wire>, Option<Wire>)]| {
-            let mut outputs = Vec::new();
-            let mut partners = Vec::new();
-            for (factor, base) in factors {
-                let output = factor.map(|_| circuit.wire());
-                if let (Some(factor), Some(output)) = (*factor, output) {
-                    let base = base.iter().copied().collect();
-                    partners.push(Partner { factor: vec![factor], base, output });
-                }
-                outputs.push(output);
-            }
-            if let (Some(operand), false) = (operand, partners.is_empty()) {
-                circuit.push(level, Gate { operand: vec![operand], partners });
-            }
-            outputs
-        };
-        let both =
-            product(high.equal, &[(Some(low.greater), Some(high.greater)), (low.equal, None)]);
-        let zero = product(high.zero, &[(low.zero, None)]);
-        let output = |outputs: &[Option<Wire>], i: usize| outputs.get(i).copied().flatten();
-        Node {
-            greater: output(&both, 0).unwrap_or(high.greater),
-            equal: output(&both, 1),
-            zero: output(&zero, 0),
-        }
-    }
-
-    /// Feeds the carry of the low part into the middle.
-    fn join(&mut self, below: Option<Node>, middle: Option<Node>, level: usize) {
-        let (Some(below), Some(middle)) = (&below, &middle) else {
-            let only = below.or(middle);
-            self.greater = only.as_ref().map_or(0, |node| node.greater);
-            self.middle_zero = only.and_then(|node| node.zero);
-            return;
-        };
-        let (Some(equal), Some(zero)) = (middle.equal, middle.zero) else { return };
-        let (carry, found) = (self.circuit.wire(), self.circuit.wire());
-        let partners = vec![
-            Partner { factor: vec![equal], base: vec![middle.greater], output: carry },
-            Partner { factor: vec![equal, zero], base: vec![zero], output: found },
-        ];
-        self.circuit.push(level, Gate { operand: vec![below.greater], partners });
-        (self.greater, self.middle_zero) = (carry, Some(found));
     }
 
     /// Returns this party's operand for the carry of its shares into bit `bits`.
@@ -275,6 +161,9 @@ impl Comparison {
     }
 
     fn jobs(&self, count: usize) -> Vec<Job> {
+        if let Some(chain) = &self.chain {
+            return chain.jobs(count);
+        }
         self.leaves.iter().map(|leaf| leaf.job(count)).collect()
     }
 
@@ -286,8 +175,12 @@ impl Comparison {
     /// Returns what [`run`] costs.
     pub fn cost(&self, count: usize) -> Cost {
         let jobs = self.jobs(count);
+        let answer = match &self.chain {
+            Some(chain) => chain.answer_cost(!self.asks, count),
+            None => ot::one_of_n::masked_cost(!self.asks, &jobs),
+        };
         ot::one_of_n::choices_cost(self.asks, &jobs)
-            .then(ot::one_of_n::masked_cost(!self.asks, &jobs))
+            .then(answer)
             .then(self.circuit.cost(count, !self.asks))
     }
 
@@ -295,63 +188,6 @@ impl Comparison {
     pub fn last_sender(&self) -> Role {
         self.circuit.last_sender(!self.asks)
     }
-
-    /// The table of one leaf, whose holder has the digits `own` and, where zero is tested,
-    /// `next`: the digits of who asks for which the sum is zero.
-    fn table(leaf: &Leaf, own: &[Bits], next: &[Bits], count: usize) -> Table {
-        let equal = minterms(own, count);
-        let zero = if leaf.zero { minterms(next, count) } else { Vec::new() };
-        let mut greater = Bits::zeros(count);
-        let mut columns = Vec::with_capacity(equal.len());
-        for (digit, here) in equal.iter().enumerate() {
-            let mut planes = vec![greater.clone()];
-            if !leaf.is_linear() {
-                planes.extend(leaf.equal.then(|| here.clone()));
-                planes.extend(zero.get(digit).cloned());
-            }
-            columns.push(planes);
-            greater.xor(here);
-        }
-        Table::bits(columns)
-    }
-
-    /// The digits for which the middle of the sum is zero, if the party that asks has them, and
-    /// those for which all below is: the negatives of the other's shares, which are its operands
-    /// plus one.
-    fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
-        let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
-        let (one, below) = (1u64 << self.low.min(63), mask(self.low));
-        let next = |a: &u64| {
-            let above = (a & middle).wrapping_add(one) & middle;
-            above | ((a & below).wrapping_add(1) & below)
-        };
-        Zeroizing::new(operands.iter().map(next).collect())
-    }
-
-    /// The wires of all leaves; `linear` tells what is known without a table.
-    fn place(&self, shares: Vec<ot::Column>, linear: impl Fn(&Leaf) -> [Bits; 2]) -> Vec<Bits> {
-        let mut wires = Vec::with_capacity(self.circuit.wires);
-        for (leaf, mut share) in self.leaves.iter().zip(shares) {
-            wires.append(&mut share.planes);
-            if leaf.is_linear() {
-                let [equal, zero] = linear(leaf);
-                wires.extend(leaf.equal.then_some(equal));
-                wires.extend(leaf.zero.then_some(zero));
-            }
-        }
-        wires
-    }
-}
-
-/// Says for each value of a digit whether the digit's bits give it.
-fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
-    let mut terms = vec![Bits::zeros(count).not()];
-    for bit in digit {
-        let with: Vec<Bits> = terms.iter().map(|term| term.and(bit)).collect();
-        terms.iter_mut().zip(&with).for_each(|(term, with)| term.xor(with));
-        terms.extend(with);
-    }
-    terms
 }
 
 /// Compares `operands`: those of the party that asks are `B`, the other's `A`; each `bits` wide.
@@ -365,9 +201,11 @@ pub fn run(
     operands: &[u64],
     mut ots: Correlations,
 ) -> Result<Compared> {
-    let leaves = match channel.role() == plan.asks {
-        true => asked_leaves(channel, plan, operands, &mut ots)?,
-        false => told_leaves(channel, plan, operands, &mut ots)?,
+    let leaves = match (&plan.chain, channel.role() == plan.asks) {
+        (Some(chain), true) => chain::asked(channel, chain, operands, &mut ots)?,
+        (Some(chain), false) => chain::told(channel, chain, operands, &mut ots)?,
+        (None, true) => asked_leaves(channel, plan, operands, &mut ots)?,
+        (None, false) => told_leaves(channel, plan, operands, &mut ots)?,
     };
     let mut wires = gmw::run(channel, &plan.circuit, leaves, ots, !plan.asks)?;
     let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);

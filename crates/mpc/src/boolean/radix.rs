@@ -2,7 +2,7 @@
 
 use wire::{Error, Result};
 
-/// Width of a digit of a comparison.
+/// How a comparison reads its integers: the width of its digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radix {
     /// One bit.
@@ -22,13 +22,16 @@ pub enum Radix {
     R128,
     /// Eight bits.
     R256,
+    /// Digits of widths chosen for the comparison, chained into one message and without gates. For
+    /// links with delay.
+    Chain,
 }
 
 impl Radix {
     /// The widths that a plan chooses among where nothing is known of the link.
     pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
-    /// Every width, in ascending order.
+    /// Every width that all digits have, in ascending order.
     const EVERY: [Self; 8] = [
         Self::Two,
         Self::Four,
@@ -40,9 +43,12 @@ impl Radix {
         Self::R256,
     ];
 
-    /// Returns the width of a digit.
-    pub const fn bits(self) -> u32 {
-        self as u32 + 1
+    /// Returns the width of a digit in bits, 1 to 8; none for a chain, whose digits differ.
+    pub const fn digit_bits(self) -> Option<u32> {
+        match self {
+            Self::Chain => None,
+            width => Some(width as u32 + 1),
+        }
     }
 
     /// Digits of so many bits, 1 to 8.
@@ -50,7 +56,7 @@ impl Radix {
     /// # Errors
     /// [`Error::Misuse`] for others.
     pub fn of_bits(bits: u32) -> Result<Self> {
-        let known = Self::EVERY.into_iter().find(|radix| radix.bits() == bits);
+        let known = Self::EVERY.into_iter().find(|radix| radix.digit_bits() == Some(bits));
         known.ok_or_else(|| Error::misuse("digits of a comparison have 1 to 8 bits"))
     }
 }

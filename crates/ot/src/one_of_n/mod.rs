@@ -105,6 +105,7 @@ fn unmask(pads: ReceiverPads, parts: &mut impl Iterator<Item = Values>) -> Colum
     for (pad, message) in opened.planes.iter_mut().zip(&picked.planes) {
         pad.xor(message);
     }
+    opened.planes.truncate(job.entry.planes());
     let widths = job.entry.words();
     for ((pad, message), bits) in opened.words.iter_mut().zip(&picked.words).zip(widths) {
         let sums = pad.iter_mut().zip(message);

@@ -44,7 +44,13 @@ fn check_way(rng: &mut Random, jobs: &[Job], at_once: bool) {
         .collect();
     let tables: Vec<Table> = jobs.iter().map(|job| random_table(rng, job)).collect();
     let wanted: Vec<Table> = tables.iter().map(|t| Table(t.0.clone())).collect();
-    let (sender, receiver) = deal_pads(rng, jobs);
+    let (mut sender, receiver) = deal_pads(rng, jobs);
+    for (pads, job) in sender.iter_mut().zip(jobs) {
+        let spare = pads.take_spare();
+        assert_eq!(spare.len(), job.entry.pad_planes() - job.entry.planes());
+        assert!(spare.iter().all(|plane| plane.len() == job.count));
+        assert!(pads.take_spare().is_empty());
+    }
     let choices: Vec<_> =
         at.iter().zip(jobs).map(|(at, job)| planes(at, job.choice_bits)).collect();
     let (ours, theirs) = if at_once {
@@ -75,7 +81,14 @@ fn check_way(rng: &mut Random, jobs: &[Job], at_once: bool) {
 fn every_position_of_every_small_table() {
     let mut rng = Random::seeded(1);
     for choice_bits in 1..=8 {
-        for entry in [Entry::Bits(1), Entry::Bits(11), Entry::Word(13), Entry::Pair(64, 3)] {
+        for entry in [
+            Entry::Bits(1),
+            Entry::Bits(11),
+            Entry::Bits(128),
+            Entry::Spared { bits: 19, spare: 3 },
+            Entry::Word(13),
+            Entry::Pair(64, 3),
+        ] {
             // Each position 5 times, so that its random choice bits vary.
             check(&mut rng, &[job(5 << choice_bits, choice_bits, entry)]);
         }
@@ -124,4 +137,36 @@ fn wrong_calls_are_defects_and_wrong_messages_the_peers_fault() {
     let (sender, _) = deal_pads(&mut rng, &[job(4, 1, Entry::Word(8))]);
     let (offered, _) = offer(sender, vec![Table::words(vec![vec![0; 4]; 2])]).unwrap();
     assert!(matches!(offered.finish(&wide), Err(Error::Peer { .. })));
+}
+
+/// The bits that no message carries differ between the parties: the receiver's pad has nothing of
+/// them that the exclusive or of two does not hide.
+#[test]
+fn spare_bits_come_from_the_pads_of_correlations() {
+    let mut rng = Random::seeded(4);
+    for choice_bits in 1..=6 {
+        let job = job(999, choice_bits, Entry::Spared { bits: 100, spare: 28 });
+        let (sending, receiving) = crate::ideal::deal(&mut rng, job.cots());
+        let mut sender = crate::rot::sender_pads(job, sending).unwrap();
+        let receiver = crate::rot::receiver_pads(job, receiving).unwrap();
+        let spare = sender.take_spare();
+        assert_eq!(spare.len(), 28);
+        for (plane, known) in spare.iter().zip(&receiver.opened.planes[100..]) {
+            let mut difference = plane.clone();
+            difference.xor(known);
+            for bits in [plane, &difference] {
+                let ones: u64 = bits.iter().sum();
+                assert!((350..650).contains(&ones), "{ones} ones of 999");
+            }
+        }
+    }
+    for entry in [
+        Entry::Bits(129),
+        Entry::Spared { bits: 0, spare: 1 },
+        Entry::Spared { bits: 1, spare: 0 },
+        Entry::Spared { bits: 100, spare: 29 },
+        Entry::Spared { bits: u32::MAX, spare: 1 },
+    ] {
+        assert!(job(1, 1, entry).check().is_err());
+    }
 }

@@ -36,7 +36,7 @@ pub enum Products {
 /// The protocols that a function of each value can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// By OT, its comparisons in digits of this width.
+    /// By OT, its comparisons in digits of this width or chained.
     Digits(Radix),
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
@@ -95,13 +95,33 @@ impl fmt::Display for Products {
     }
 }
 
+/// Chained digits, and what ends the name of a function that compares in them.
+const CHAIN: &str = "chain";
+
+/// A function and its digits, as in `rows4` or `rows-chain`.
+fn digits(f: &mut fmt::Formatter<'_>, function: &str, radix: Radix) -> fmt::Result {
+    match radix.digit_bits() {
+        Some(bits) => write!(f, "{function}{bits}"),
+        None => write!(f, "{function}-{CHAIN}"),
+    }
+}
+
+/// The digits that end the name of a function.
+fn radix(digits: &str) -> Option<Radix> {
+    match digits.strip_prefix('-') {
+        Some(chain) => (chain == CHAIN).then_some(Radix::Chain),
+        None => Radix::of_bits(digits.parse().ok()?).ok(),
+    }
+}
+
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Digits(radix) => write!(f, "digits{}", radix.bits()),
+            Self::Digits(Radix::Chain) => f.write_str(CHAIN),
+            Self::Digits(radix) => digits(f, "digits", *radix),
             Self::Circuits => f.write_str("circuits"),
-            Self::Rows(radix) => write!(f, "rows{}", radix.bits()),
-            Self::Stages(radix) => write!(f, "stages{}", radix.bits()),
+            Self::Rows(radix) => digits(f, "rows", *radix),
+            Self::Stages(radix) => digits(f, "stages", *radix),
             Self::Table => f.write_str("table"),
         }
     }
@@ -125,13 +145,14 @@ impl FromStr for StepOptions {
     type Err = Error;
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
-    /// `digits1` to
-    /// `digits8`, `circuits`, `rows1` to `rows8`, `stages1` to `stages8` or `table`, in this order, with `+` between.
+    /// `digits1` to `digits8`, `chain`, `circuits`, `rows1` to `rows8` or `rows-chain`, `stages1` to
+    /// `stages8` or `stages-chain`, or `table`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, digits1 to digits8, circuits, rows1 to rows8, stages1 to stages8, table",
+                 ahead, digits1 to digits8, chain, circuits, rows1 to rows8, rows-chain, \
+                 stages1 to stages8, stages-chain, table",
             )
         };
         let mut options = Self::default();
@@ -141,12 +162,13 @@ impl FromStr for StepOptions {
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
             let folded = number("folded").map(|place| place as usize);
             let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
-            let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
-            match (part, packing, radix("digits").or(radix("rows")).or(radix("stages"))) {
+            let compares = |name| part.strip_prefix(name).and_then(radix);
+            match (part, packing, compares("digits").or(compares("rows")).or(compares("stages"))) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
+                (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
                 ("table", ..) => options.function = Some(Function::Table),
                 (.., Some(radix)) if part.starts_with("rows") => {
@@ -246,13 +268,19 @@ mod tests {
         let folded = StepOptions { products: Some(Products::Folded(4)), ..StepOptions::default() };
         by_step.set(11, StepOptions { preprocessed: true, ..folded });
         by_step.set(12, "packing2+stages4".parse().unwrap());
+        by_step.set(13, "ahead+chain".parse().unwrap());
+        by_step.set(14, "rows-chain".parse().unwrap());
+        by_step.set(15, "stages-chain".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
             "digits9",
             "digits0",
+            "digits-chain",
+            "rowschain",
+            "chain1",
             "rows9",
             "stages0",
             "stages9",
@@ -276,6 +304,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(12).is_ok() && by_step.check(11).is_err());
+        assert!(by_step.check(15).is_ok() && by_step.check(14).is_err());
     }
 }

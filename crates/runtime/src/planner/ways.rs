@@ -119,7 +119,7 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
         return Vec::new();
     }
     let radices = || (1..=8).filter_map(|bits| Radix::of_bits(bits).ok());
-    let digits = radices().flat_map(|radix| {
+    let digits = radices().chain([Radix::Chain]).flat_map(|radix| {
         [Function::Digits(radix), Function::Rows(radix), Function::Stages(radix)]
     });
     let digits = digits.map(StepOptions::function);

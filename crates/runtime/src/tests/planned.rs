@@ -29,7 +29,8 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
-    let early = ["packing1", "ahead", "transfers"].map(|text| text.parse().unwrap());
+    let early = ["chain", "ahead+chain", "packing1", "ahead", "transfers"];
+    let early = early.map(|text| text.parse().unwrap());
     let all = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
     for reveal in [Reveal::Output, Reveal::Label] {
@@ -45,8 +46,9 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
             rounds.push(server.total.rounds);
         }
     }
-    let [one_bit, eight_bits, circuits] = [0, 7, 8].map(|at| rounds.get(at).copied().unwrap());
-    assert!(circuits < eight_bits && eight_bits < one_bit, "{rounds:?}");
+    let [one_bit, eight_bits, circuits, chain] =
+        [0, 7, 8, 9].map(|at| rounds.get(at).copied().unwrap());
+    assert!(circuits < chain && chain < eight_bits && eight_bits < one_bit, "{rounds:?}");
 }
 
 #[test]
@@ -199,7 +201,7 @@ fn a_link_that_is_measured_gets_the_plan_that_suits_it() {
         costs_as_planned(&answer, &server, 1);
     }
     let rounds = [near, far].map(|link| on(link).cost(1).rounds);
-    assert!(rounds[1] < rounds[0], "{rounds:?}");
+    assert!(rounds[1] <= rounds[0], "{rounds:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
+use super::tickets::TABLE as TICKETS;
 use crate::error::{Error, Result};
 
 /// The version of the tables below, `PRAGMA user_version` of the file.
@@ -133,6 +134,8 @@ fn connect(path: &Path, create: bool) -> Result<Connection, Failure> {
         }
         transaction.commit().map_err(failed)?;
     }
+    // Ledgers of earlier releases have no tickets, and those releases take no notice of them.
+    connection.execute_batch(TICKETS).map_err(failed)?;
     check(path, &connection, failed)?;
     Ok(connection)
 }

@@ -1,12 +1,100 @@
 //! The leaves of a comparison: one message of choices and one of masked table entries.
 
-use ot::{Choices, Masked, choose, respond};
+use ot::{Choices, Entry, Job, Masked, Table, choose, respond};
 use ring::Bits;
+use ring::word::mask;
 use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
-use super::{Comparison, Leaf};
+use super::Comparison;
 use crate::correlations::Correlations;
+
+/// One digit: which bits, and what is told of it beside `greater`.
+///
+/// Whether single bits are equal, and whether a bit is zero, are sums of both parties' bits:
+/// the parties know shares of them without a table.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub(super) shift: u32,
+    pub(super) width: u32,
+    pub(super) equal: bool,
+    pub(super) zero: bool,
+}
+
+impl Leaf {
+    pub(super) fn job(&self, count: usize) -> Job {
+        let told = u32::from(self.equal) + u32::from(self.zero);
+        let bits = if self.is_linear() { 1 } else { 1 + told };
+        Job { count, choice_bits: self.width, entry: Entry::Bits(bits) }
+    }
+
+    fn is_linear(&self) -> bool {
+        self.width == 1
+    }
+
+    fn digit(&self, words: &[u64]) -> Vec<Bits> {
+        (self.shift..self.shift + self.width).map(|bit| Bits::of_words(words, bit)).collect()
+    }
+}
+
+impl Comparison {
+    /// The table of one leaf, whose holder has the digits `own` and, where zero is tested,
+    /// `next`: the digits of who asks for which the sum is zero.
+    fn table(leaf: &Leaf, own: &[Bits], next: &[Bits], count: usize) -> Table {
+        let equal = minterms(own, count);
+        let zero = if leaf.zero { minterms(next, count) } else { Vec::new() };
+        let mut greater = Bits::zeros(count);
+        let mut columns = Vec::with_capacity(equal.len());
+        for (digit, here) in equal.iter().enumerate() {
+            let mut planes = vec![greater.clone()];
+            if !leaf.is_linear() {
+                planes.extend(leaf.equal.then(|| here.clone()));
+                planes.extend(zero.get(digit).cloned());
+            }
+            columns.push(planes);
+            greater.xor(here);
+        }
+        Table::bits(columns)
+    }
+
+    /// The digits for which the middle of the sum is zero, if the party that asks has them, and
+    /// those for which all below is: the negatives of the other's shares, which are its operands
+    /// plus one.
+    fn next(&self, operands: &[u64]) -> Zeroizing<Vec<u64>> {
+        let middle = mask(self.bits - self.low.min(self.bits - 1)) << self.low.min(63);
+        let (one, below) = (1u64 << self.low.min(63), mask(self.low));
+        let next = |a: &u64| {
+            let above = (a & middle).wrapping_add(one) & middle;
+            above | ((a & below).wrapping_add(1) & below)
+        };
+        Zeroizing::new(operands.iter().map(next).collect())
+    }
+
+    /// The wires of all leaves; `linear` tells what is known without a table.
+    fn place(&self, shares: Vec<ot::Column>, linear: impl Fn(&Leaf) -> [Bits; 2]) -> Vec<Bits> {
+        let mut wires = Vec::with_capacity(self.circuit.wires);
+        for (leaf, mut share) in self.leaves.iter().zip(shares) {
+            wires.append(&mut share.planes);
+            if leaf.is_linear() {
+                let [equal, zero] = linear(leaf);
+                wires.extend(leaf.equal.then_some(equal));
+                wires.extend(leaf.zero.then_some(zero));
+            }
+        }
+        wires
+    }
+}
+
+/// Says for each value of a digit whether the digit's bits give it.
+pub(super) fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
+    let mut terms = vec![Bits::zeros(count).not()];
+    for bit in digit {
+        let with: Vec<Bits> = terms.iter().map(|term| term.and(bit)).collect();
+        terms.iter_mut().zip(&with).for_each(|(term, with)| term.xor(with));
+        terms.extend(with);
+    }
+    terms
+}
 
 /// The leaves at the party that asks.
 pub(super) fn asked_leaves(

@@ -40,7 +40,7 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
 #[test]
 fn all_small_pairs_compare() {
     let mut rng = Random::seeded(1);
-    for radix in Radix::ALL {
+    for radix in Radix::ALL.into_iter().chain([Radix::Chain]) {
         for bits in 1..=6u32 {
             let all: Vec<(u64, u64)> =
                 (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
@@ -88,6 +88,13 @@ fn wide_pairs_compare() {
         y.extend(near);
         x.extend(x.clone());
         check(&Comparison::with_middle(low, bits, Radix::Four), &x, &y, &mut rng);
+        for plan in [
+            Comparison::with_middle(low, bits, Radix::Chain),
+            Comparison::carry(bits, Radix::Chain),
+            Comparison::with_halves(low.max(2), bits, Radix::Chain, true),
+        ] {
+            check(&plan, &x, &y, &mut rng);
+        }
         check(&Comparison::carry(bits, Radix::Four), &x, &y, &mut rng);
         check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen, false), &x, &y, &mut rng);
         check(&Comparison::with_halves(low.max(2), bits, Radix::Eight, true), &x, &y, &mut rng);
