@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tacit as product
 from conftest import ASSETS
+from service.fleets import DoorProcess
 from tacit import Client, Model
 from tacit.errors import RefusedError
 
@@ -88,6 +89,28 @@ def test_a_server_that_is_killed_costs_no_result(compiled, digits, tmp_path):
     assert np.array_equal(mapped.outputs, Model(path).simulate(x))
     names = [json.loads(each)["id"] for each in results.read_text().splitlines()[1:]]
     assert sorted(names, key=int) == [str(at) for at in range(ROWS)]
+
+
+def test_a_fleet_answers_though_one_of_its_servers_is_killed(compiled, digits, tmp_path):
+    x, _ = digits
+    path = compiled("exact")
+    door, servers = DoorProcess(tmp_path), []
+    try:
+        servers += [door.serve(path, name) for name in ("first", "second")]
+        killed = []
+
+        def progress(done, _):
+            if done >= 8 and not killed:
+                killed.append(servers[0].process.kill())
+
+        client = Client(door.address, pin=door.pin, timeout_seconds=10, retry_for=30)
+        mapped = product.map_private(client, x, inputs_per_session=2, workers=3, progress=progress)
+    finally:
+        for server in servers:
+            server.close()
+        door.close()
+    assert killed and mapped.failed == {}
+    assert np.array_equal(mapped.outputs, Model(path).simulate(x))
 
 
 JOB = """
