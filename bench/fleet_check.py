@@ -75,8 +75,8 @@ def listening(name: str, command: list[str], folder: Path) -> Iterator[dict[str,
         process.wait()
 
 
-def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> tuple[list[Server], list[Server]]:
-    """The server processes, and what clients dial: these, or their door."""
+def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> list[Server]:
+    """Starts the servers, and gives what clients dial: these, or their door."""
     identity = ["--key-file", str(folder / "key")]
     door: dict[str, Any] | None = None
     if options.door:
@@ -88,7 +88,7 @@ def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> tupl
         name, command = f"server-{number}", ["serve", str(options.model), "--listen", "127.0.0.1:0", *identity]
         first = stack.enter_context(listening(name, command + (["--server-id", name] if door else []), folder))
         servers.append(Server(first["listening"], first["pin"], first["lines"]))
-    return servers, servers if door is None else [Server(door["listening"], door["pin"], door["lines"])]
+    return servers if door is None else [Server(door["listening"], door["pin"], door["lines"])]
 
 
 def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, Any]:
@@ -215,10 +215,9 @@ def main() -> None:
     options = parser.parse_args()
     x = random_examples(Model(options.model)).x
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        servers, dialled = started(stack, options, Path(folder))
-        for server in servers:
-            server.client().predict(x)
-        report = measured(servers[0], x, options.repeat)
+        with listening("alone", ["serve", str(options.model), "--listen", "127.0.0.1:0"], Path(folder)) as first:
+            report = measured(Server(first["listening"], first["pin"], first["lines"]), x, options.repeat)
+        dialled = started(stack, options, Path(folder))
         costs = of(report)
         parties = f"server {costs.server_seconds:.4f} s, client {costs.client_seconds:.4f} s"
         print(f"a session takes {costs.seconds():.4f} s, {parties} of processors")

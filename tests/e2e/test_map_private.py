@@ -166,23 +166,3 @@ def test_evaluations_go_to_a_server_and_go_on(tacit, compiled, tmp_path):
     assert whole["output"] == list(range(10))
     lost = tacit(*arguments, "--json")
     assert (lost.code, "--server HOST:PORT" in lost.err) == (1, True)
-
-
-@pytest.mark.filterwarnings("ignore")  # Ray warns of its own defaults
-def test_data_sets_of_ray(compiled, digits, tmp_path):
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tacit[ray]'")
-    sets = pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'tacit[ray]'")
-    x, _ = digits
-    path, results = compiled("exact"), tmp_path / "results.jsonl"
-    with serving(path, tmp_path) as (_, line):
-        ray.init(num_cpus=2, include_dashboard=False)
-        try:
-            rows = sets.from_items([{"id": str(at), "x": row} for at, row in enumerate(x)])
-            client = Client(line["listening"], pin=line["pin"])
-            first = product.map_private(client, rows.limit(10), results=results, inputs_per_session=4)
-            whole = product.map_private(client, rows, results=results, inputs_per_session=4)
-        finally:
-            ray.shutdown()
-    assert (first.report["inputs"], whole.report["inputs"], whole.report["resumed"]) == (10, ROWS, 10)
-    order = np.argsort([int(name) for name in whole.ids])
-    assert np.array_equal(whole.outputs[order], Model(path).simulate(x))
