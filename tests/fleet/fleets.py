@@ -102,6 +102,14 @@ class FleetProcess:
         """Kill -9 of a server's process."""
         os.kill(server["pid"], signal.SIGKILL)
 
+    def reload(self) -> None:
+        """SIGHUP: the file is read anew."""
+        self.process.send_signal(signal.SIGHUP)
+
+    def scale(self, count: int | None) -> None:
+        """So many servers, as `tacit fleet scale` asks; None leaves it to the load."""
+        ask(self.head.scale, None, count)
+
     def said(self, text: str) -> list[str]:
         """Events with a text."""
         return [line["event"] for line in self.lines if text in line.get("event", "")]

@@ -153,9 +153,7 @@ def show_ready(state: dict[str, Any], json: bool) -> None:
     if json:
         terminal.emit_json({"time": now(), "ready": True, **state})
         return
-    door = state["door"]
-    if door is not None:
-        terminal.show_address(door["address"], door["pin"], state["metrics"])
+    terminal.show_address(state["door"]["address"], state["door"]["pin"], state["metrics"])
     for table in tables(state):
         terminal.console.print(table)
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from tacit.errors import MisuseError
-from tacit.fleet.reading import Range, Table, Words, tables
+from tacit.fleet.reading import Range, Table, tables
 from tacit.model import Model
 from tacit.session.models import budget_of
 from tacit.session.reveal import is_reveal
@@ -96,7 +96,7 @@ class Pool:
     """Memory in MB of a server; by the plan and `sessions` by default."""
     resources: dict[str, float] = field(default_factory=dict)
     """Ray's own resources of a server, such as those of a group of nodes."""
-    placement: Annotated[str, Words(("spread", "pack"))] = "spread"
+    placement: Literal["spread", "pack"] = "spread"
     reveal: str = "output"
     offline: Annotated[int, Range(0, 1_000_000)] = 0
     batch: Annotated[int, Range(1, 16384)] = 1
@@ -190,6 +190,7 @@ class Pool:
             connect_seconds=self.connect_timeout,
             session_seconds=self.session_timeout,
             metrics="127.0.0.1:0",
+            tokens=None if fleet.relay == "never" else fleet.tokens,
             **fleet.identity(),
             **registration,
         )
@@ -223,7 +224,7 @@ class Fleet:
     tokens: Path | None = None
     ledger: Path | None = None
     budget: str | None = None
-    relay: Annotated[str, Words(("never", "old", "always"))] = "old"
+    relay: Literal["never", "old", "always"] = "old"
     queue: Annotated[int, Range(0, 1_000_000)] = 256
     metrics: str | None = None
     """Where the head shows the metrics of the door and of all servers."""

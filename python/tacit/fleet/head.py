@@ -26,7 +26,7 @@ class Head:
     """The actor; its methods are called from the commands."""
 
     def __init__(self, fleet: Fleet, door: Any, followed: bool) -> None:
-        """Run a fleet behind a door (an actor of `DoorHost`, None for servers without one).
+        """Run a fleet behind a door, an actor of `DoorHost`.
 
         With `followed` the fleet drains when nobody asks `lines` for a minute.
         """
@@ -77,12 +77,11 @@ class Head:
     def close(self) -> None:
         """End the door, and the head itself where no command is there that would do it."""
         ray = cluster.library()
-        if self.door is not None:
-            try:
-                ray.get(self.door.stop.remote(1.0), timeout=FIRST_SECONDS)
-            except Exception as error:  # noqa: BLE001 (it is killed in any case)
-                self.tell(f"the door did not end by itself: {type(error).__name__}")
-            ray.kill(self.door)
+        try:
+            ray.get(self.door.stop.remote(1.0), timeout=FIRST_SECONDS)
+        except Exception as error:  # noqa: BLE001 (it is killed in any case)
+            self.tell(f"the door did not end by itself: {type(error).__name__}")
+        ray.kill(self.door)
         if not self.followed or self.gone():
             (self.fleet.state / cluster.PLACE).unlink(missing_ok=True)
             ray.kill(ray.get_actor(cluster.name(self.fleet, "head")))
@@ -100,15 +99,13 @@ class Head:
                 self.tell(line)
             pool.queued = int(self.at_door.get("waiting", 0)) if len(self.pools) == 1 else 0
             for member in pool.members.values():
-                member.warm = self.door is None or known.get(member.id, {}).get("state") == "ready"
+                member.warm = known.get(member.id, {}).get("state") == "ready"
         if self.followed and self.gone() and not self.stopping:
             self.tell("the command that started this fleet is gone: it drains")
             self.stopping = True
 
     def ask_door(self) -> None:
-        """The door's state, without waiting for it."""
-        if self.door is None:
-            return
+        """The door's state, without waiting for it, and where it is."""
         ray = cluster.library()
         if self.question is not None and ray.wait([self.question], timeout=0)[0]:
             try:
@@ -117,15 +114,13 @@ class Head:
                 self.at_door, self.entrance = {}, {}
                 self.tell(f"the door does not answer: {type(error).__name__}")
             self.question = None
+        if not self.entrance:
+            self.entrance = ray.get(self.door.info.remote(), timeout=FIRST_SECONDS)
         if self.question is None:
             self.question = self.door.state.remote()
 
     def registration(self) -> dict[str, Any]:
-        """How servers register with the door; empty without one."""
-        if self.door is None:
-            return {}
-        if not self.entrance:
-            self.entrance = cluster.library().get(self.door.info.remote(), timeout=FIRST_SECONDS)
+        """How servers register with the door."""
         return {"fleet": self.entrance["control"], "fleet_secret": self.fleet.secret_path}
 
     def act(self) -> None:
@@ -136,7 +131,7 @@ class Head:
             start, leave = pool.step() if not self.stopping else (0, [one.id for one in active(pool)])
             for id in leave:
                 self.tell(f"{id} drains")
-                pool.drain(pool.members[id], self.fleet.drain, self.door)
+                pool.drain(pool.members[id], self.fleet.drain)
             for _ in range(start):
                 member = pool.start(self.registration())
                 self.tell(f"{member.id} starts: {pool.pool.cores:g} cores, {pool.pool.megabytes} MB")
@@ -173,7 +168,7 @@ class Head:
             for pool in self.pools.values():
                 if server in pool.members:
                     self.tell(f"{server} drains, as asked")
-                    pool.drain(pool.members[server], self.fleet.drain, self.door)
+                    pool.drain(pool.members[server], self.fleet.drain)
                     return [server]
         known = [id for pool in self.pools.values() for id in pool.members]
         raise ValueError(f"there is no server `{server}`; there are {', '.join(known) or 'none'}")
@@ -181,7 +176,8 @@ class Head:
     def apply(self, fleet: Fleet) -> dict[str, list[str]]:
         """Another fleet file: models whose file or options differ are replaced, without a session that fails.
 
-        Gives the models by what becomes of them. The door, Ray and the identity stay as they are.
+        Gives the models by what becomes of them. The door reads tokens and certificates anew; its options, Ray and the
+        identity stay as they are.
         """
         with self.lock:
             names = {pool.name: pool for pool in fleet.pools}
@@ -198,18 +194,19 @@ class Head:
                 self.pools[name].scaler.fixed = 0
                 found["removed"].append(name)
             self.fleet = fleet
+            cluster.library().get(self.door.reload.remote(), timeout=FIRST_SECONDS)
             for what, models in found.items():
                 if models and what != "kept":
                     self.tell(f"{', '.join(models)}: {what}")
             return found
 
     def metrics(self) -> list[tuple[str, str]]:
-        """The metrics of each server as text, by identifier."""
+        """The metrics of the door and of each server as text, by identifier."""
         with self.lock:
             ready = [one for pool in self.pools.values() for one in pool.members.values() if one.state != STARTING]
         ray = cluster.library()
-        asked = {member.actor.metrics.remote(): member.id for member in ready}
-        done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=5.0) if asked else ([], [])
+        asked = {self.door.metrics.remote(): "door"} | {one.actor.metrics.remote(): one.id for one in ready}
+        done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=5.0)
         found: list[tuple[str, str]] = []
         for each in done:
             try:

@@ -79,7 +79,6 @@ class Members:
         """A new server, which Ray places where there is room."""
         ray, pool = cluster.library(), self.pool
         id = f"{pool.name}-{secrets.token_hex(3)}"
-        told = registration | ({"server_id": id} if registration else {})
         options = {
             "name": cluster.name(self.fleet, f"server-{id}"),
             "namespace": self.fleet.ray.namespace,
@@ -91,7 +90,11 @@ class Members:
             "max_concurrency": 4,
             "scheduling_strategy": "SPREAD" if pool.placement == "spread" else "DEFAULT",
         }
-        actor = ray.remote(ServerHost).options(**options).remote(id, pool, self.fleet, self.fleet.host, told)
+        actor = (
+            ray.remote(ServerHost)
+            .options(**options)
+            .remote(id, pool, self.fleet, self.fleet.host, registration | {"server_id": id})
+        )
         member = Member(id, pool.generation, actor, actor.start.remote(), time.monotonic())
         member.placing = actor.info.remote()
         self.members[id] = member
@@ -184,16 +187,13 @@ class Members:
         actions = reconcile(views, want, self.pool.generation, self.pool.surge)
         return (0 if self.backoff.waits(now) else actions.start), list(actions.drain)
 
-    def drain(self, member: Member, seconds: float, door: Any) -> None:
+    def drain(self, member: Member, seconds: float) -> None:
         """A server takes no more sessions and leaves; one that is not ready yet ends at once."""
         if member.state == STARTING:
             self.dismiss(member)
             return
         member.turn(DRAINING)
-        if door is not None:
-            door.drain.remote(member.id)
-        else:
-            member.actor.drain.remote(seconds)
+        member.actor.drain.remote(seconds)
 
     def overdue(self) -> list[str]:
         """Kill servers that drain for too long, and tell it."""

@@ -5,7 +5,7 @@ import tomllib
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from tacit.errors import MisuseError
 
@@ -26,18 +26,6 @@ class Range:
         if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
             limits = f"at least {self.least:g}" if self.most is None else f"{self.least:g} to {self.most:g}"
             raise ValueError(f"is {limits}, not {value!r}")
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words that a text may be."""
-
-    words: tuple[str, ...]
-
-    def check(self, value: str) -> None:
-        """Raises `ValueError` for another word."""
-        if value not in self.words:
-            raise ValueError(f"is one of {', '.join(self.words)}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -91,6 +79,10 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         checks = tuple(rest)
     if get_origin(hint) is UnionType:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ValueError(f"is one of {', '.join(get_args(hint))}, not {value!r}")
+        return value
     if get_origin(hint) is dict:
         return amounts(value)
     given = (int, float) if hint is float else (str,) if hint is Path else (hint,)

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 from tacit.errors import MisuseError, TransportError
 from tacit.fleet import cluster
 from tacit.fleet.config import Fleet
-from tacit.fleet.door import MODULE, DoorHost
+from tacit.fleet.door import DoorHost
 from tacit.fleet.head import Head
 
 FOLLOW_SECONDS = 0.25
@@ -33,11 +32,9 @@ class Running:
             self.head = self.found
             return
         place = {"scheduling_strategy": cluster.here(), "num_cpus": 0, "lifetime": "detached", "max_restarts": -1}
-        self.door: Any = None
-        if find_spec(MODULE) is not None:
-            options = {**place, "name": cluster.name(fleet, "door"), "max_concurrency": 16}
-            self.door = ray.remote(DoorHost).options(**options).remote(fleet)
-            ask(self.door.info)
+        options = {**place, "name": cluster.name(fleet, "door"), "max_concurrency": 16}
+        self.door = ray.remote(DoorHost).options(**options).remote(fleet)
+        ask(self.door.info)
         options = {**place, "name": cluster.name(fleet, "head"), "max_concurrency": 16}
         self.head = ray.remote(Head).options(**options).remote(fleet, self.door, not detached)
         ask(self.head.lines, 0)
@@ -79,7 +76,7 @@ class Running:
     def close(self) -> None:
         """End what is left: the head, servers and the door; and Ray, where it was started here."""
         ray = cluster.library()
-        left = [self.head, *cluster.servers(self.fleet).values(), *([] if self.door is None else [self.door])]
+        left = [self.head, *cluster.servers(self.fleet).values(), self.door]
         for actor in left:
             ray.kill(actor)
         (self.fleet.state / cluster.PLACE).unlink(missing_ok=True)

@@ -19,9 +19,7 @@ def state_of(head: "Head") -> dict[str, Any]:
         "since": head.since,
         "pid": os.getpid(),
         "stopping": head.stopping,
-        "door": {**head.entrance, "waiting": head.at_door.get("waiting", 0), "tickets": head.at_door.get("tickets", {})}
-        if head.door is not None
-        else None,
+        "door": {**head.entrance, **{name: head.at_door.get(name) for name in ("waiting", "relayed", "tickets")}},
         "metrics": None if head.scrape is None else head.scrape.address,
         "models": [model_of(pool) for pool in head.pools.values()],
         "servers": [server_of(one, pool) for pool in head.pools.values() for one in pool.members.values()],
