@@ -48,6 +48,9 @@ pub enum Function {
     Stages(Radix),
     /// By one table of all values.
     Table,
+    /// By OT, narrow tables as well, which circuits of AND gates look up otherwise where that takes
+    /// fewer bytes; comparisons in digits of this width.
+    Tables(Radix),
 }
 
 impl StepOptions {
@@ -103,6 +106,7 @@ impl fmt::Display for Function {
             Self::Rows(radix) => write!(f, "rows{}", radix.bits()),
             Self::Stages(radix) => write!(f, "stages{}", radix.bits()),
             Self::Table => f.write_str("table"),
+            Self::Tables(radix) => write!(f, "tables{}", radix.bits()),
         }
     }
 }
@@ -126,12 +130,14 @@ impl FromStr for StepOptions {
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
     /// `digits1` to
-    /// `digits8`, `circuits`, `rows1` to `rows8`, `stages1` to `stages8` or `table`, in this order, with `+` between.
+    /// `digits8`, `circuits`, `rows1` to `rows8`, `stages1` to `stages8`, `table` or `tables1` to
+    /// `tables8`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, digits1 to digits8, circuits, rows1 to rows8, stages1 to stages8, table",
+                 ahead, digits1 to digits8, circuits, rows1 to rows8, stages1 to stages8, table, \
+                 tables1 to tables8",
             )
         };
         let mut options = Self::default();
@@ -142,7 +148,8 @@ impl FromStr for StepOptions {
             let folded = number("folded").map(|place| place as usize);
             let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
             let radix = |name| number(name).and_then(|bits| Radix::of_bits(bits).ok());
-            match (part, packing, radix("digits").or(radix("rows")).or(radix("stages"))) {
+            let digits = ["digits", "rows", "stages", "tables"].into_iter().find_map(radix);
+            match (part, packing, digits) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
@@ -154,6 +161,9 @@ impl FromStr for StepOptions {
                 }
                 (.., Some(radix)) if part.starts_with("stages") => {
                     options.function = Some(Function::Stages(radix));
+                }
+                (.., Some(radix)) if part.starts_with("tables") => {
+                    options.function = Some(Function::Tables(radix));
                 }
                 (.., Some(radix)) => options.function = Some(Function::Digits(radix)),
                 _ => return Err(unknown()),
@@ -246,8 +256,9 @@ mod tests {
         let folded = StepOptions { products: Some(Products::Folded(4)), ..StepOptions::default() };
         by_step.set(11, StepOptions { preprocessed: true, ..folded });
         by_step.set(12, "packing2+stages4".parse().unwrap());
+        by_step.set(13, "tables3".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"tables3"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -256,6 +267,7 @@ mod tests {
             "rows9",
             "stages0",
             "stages9",
+            "tables9",
             "packing0",
             "packing5",
             "packing02",
@@ -276,6 +288,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(12).is_ok() && by_step.check(11).is_err());
+        assert!(by_step.check(13).is_ok() && by_step.check(12).is_err());
     }
 }
