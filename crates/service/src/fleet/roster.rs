@@ -12,6 +12,9 @@ use crate::fleet::ticket::Id;
 
 /// A server that was silent for so long gets no new tickets.
 pub(crate) const SILENT: Duration = Duration::from_millis(1500);
+/// Sessions are short if they take less than this on average, in seconds: the way from the door is felt then, and waiting for the
+/// wrong server is not.
+const SHORT: f64 = 1.0;
 /// Names of base OTs that are remembered, of all servers.
 const MOST_KEPT: usize = 1 << 17;
 /// Servers that are gone and still shown.
@@ -67,9 +70,10 @@ impl Entry {
     }
 
     /// Sessions that it may have. One that may run more than it is allowed now gets one more, so
-    /// that it notices.
+    /// that it notices, and one of short sessions gets one that is there when another ends.
     fn room(&self) -> usize {
-        (self.beat.allowed + 1).min(self.limit).max(1)
+        let next = usize::from(self.beat.mean.is_some_and(|mean| mean < SHORT));
+        (self.beat.allowed + 1).min(self.limit).max(1) + next
     }
 
     fn has(&self, wanted: &Wanted) -> Option<&ModelNews> {
