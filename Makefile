@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -20,7 +20,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text models test ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text models test test-fleet ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -32,6 +32,10 @@ demo-text: $(CORE) .venv/.text
 test: $(CORE) $(VALGRIND)
 	cargo test --release --workspace --locked
 	.venv/bin/python -m pytest
+
+# Fleets on Ray (docs/guides/fleet.md): several nodes on this machine. `make test` skips these tests, since it installs no Ray.
+test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages
+	PYTHONPATH=python build/venv-ray/bin/python -m pytest tests/fleet
 
 # Kernels under valgrind with secrets marked as undefined (docs/reference/constant-time.md): those of `make test`, and then with the portable
 # code of the libraries for AES, SHA-256 and the curve.

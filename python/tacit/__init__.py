@@ -25,6 +25,7 @@ from tacit.session.client import Client, Prediction, Session
 from tacit.session.server import Listening, Server
 
 if TYPE_CHECKING:
+    from tacit.batch.job import map_private
     from tacit.compiler.compiler import Options, compile_model
     from tacit.compiler.objects import compile_object as compile  # noqa: A004 (`tacit.compile`, as other packages have it)
 
@@ -46,6 +47,7 @@ __all__ = [
     "__version__",
     "compile",
     "compile_model",
+    "map_private",
 ]
 
 
@@ -62,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from tacit.compiler import compiler
 
         return getattr(compiler, name)
+    if name == "map_private":
+        from tacit.batch.job import map_private
+
+        return map_private
     if name == "text":
         from tacit.data import text
 

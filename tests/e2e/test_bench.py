@@ -89,6 +89,22 @@ def test_source_and_link_are_planned_for(tacit):
     assert max(done["max_error"] for done in (many, fast, slow)) == 0
 
 
+def test_throughput_counts_every_session_once(tacit, compiled):
+    prices = "--core-hour 1 --egress-gb 0"
+    done = tacit("bench", "throughput", compiled("exact"), *f"--clients 3 --seconds 2 {prices} --json".split())
+    assert done.code == 0, done.err
+    report = done.json
+    assert (report["failed"], report["clients"], report["inputs"]) == (0, 3, 1)
+    assert report["sessions"] >= 3
+    assert report["predictions_per_hour"] == pytest.approx(report["sessions"] * 3600 / report["seconds"])
+    each = report["per_1000"]
+    one = tacit("bench", "model", compiled("exact"), "--repeat", 1, "--threads", 1, "--json").json
+    for way in ("client_to_server", "server_to_client"):  # a first session, so keys are not kept
+        assert each["bytes"][way] == pytest.approx(1000 * one["bytes"][way], rel=0.02)
+    assert each["dollars"] == pytest.approx(each["cpu_seconds"]["server"] / 3600)
+    assert report["predictions_per_core_hour"] == pytest.approx(1000 * 3600 / each["cpu_seconds"]["server"])
+
+
 def test_nonsense_is_refused_in_json_too(tacit):
     done = tacit("bench", "truncate", "--count", 10, "--bits", 8, "--drop", 9, "--json")
     assert done.code == 1

@@ -192,6 +192,7 @@ def keys(content):
 
 CALIBRATION = ("--calibrate", ASSETS / "mnist_calibration.npz")
 CONVOLUTION = ("--height", "8", "--width", "8", "--in", "2", "--out", "2")
+MEASURED = ROOT / "bench" / "results" / "models" / "model-mnist.json"
 PRINTED = {
     "compile": ["compile", "mnist.onnx", "-o", "x.tacit", *CALIBRATION],
     "compile lola": ["compile", ASSETS / "lola_small.onnx", "-o", "x.tacit", "--suite", "lola", *CALIBRATION],
@@ -217,6 +218,8 @@ PRINTED = {
     "bench relu": ["bench", "relu", "--count", "100", "--repeat", "1", "--saturate"],
     "bench gelu": ["bench", "gelu", "--rows", "2", "--cols", "8", "--repeat", "1"],
     "bench conv": ["bench", "conv", *CONVOLUTION, "--suite", "gala", "--repeat", "1"],
+    "fleet simulate": ["fleet", "simulate", MEASURED, "--target", "1", "--sessions", "500", "--hours", "1"],
+    "fleet simulate --clients": ["fleet", "simulate", MEASURED, "--clients", "2", "--hours", "0.01"],
     "reproduce": ["reproduce", "gala-operations"],
     "reproduce --list": ["reproduce", "--list"],
     "error": ["run", "model.tacit", "nothing.npy"],

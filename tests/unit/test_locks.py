@@ -86,6 +86,8 @@ def test_locks_have_the_versions_of_the_distributions():
     assert asked("run") == pins(product["project"]["dependencies"])
     assert pins(product["project"]["optional-dependencies"]["text"]).items() <= asked("main").items()
     assert pins(product["project"]["optional-dependencies"]["tables"]).items() <= asked("tables").items()
+    assert pins(product["project"]["optional-dependencies"]["fleet"]).items() <= asked("fleet").items()
+    assert pins(product["project"]["optional-dependencies"]["ray"]).items() <= asked("ray").items()
     own = pins(lab["project"]["dependencies"])
     assert own.pop("tacit")
     assert own.items() <= asked("main").items()

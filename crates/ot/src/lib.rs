@@ -6,6 +6,7 @@
 //! Ristretto, on wish with ML-KEM too, then SoftSpoken or Ferret extension), [`one_of_n`] spends them on private
 //! table lookups, `ideal` deals them in tests.
 
+pub mod audit;
 pub mod block;
 pub mod cot;
 #[cfg(any(test, feature = "testing"))]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod budget;
+mod door;
 mod errors;
 mod files;
 mod model;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(budget::reset_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(budget::generate_token, module)?)?;
     module.add_class::<bench::BenchServer>()?;
+    module.add_class::<door::Door>()?;
     module.add_class::<session::KeptKeys>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Server>()

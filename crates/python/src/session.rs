@@ -257,6 +257,16 @@ impl Server {
         self.0.server().counts()
     }
 
+    /// Why the door of the fleet does not know this server now; empty where it does, `None` without a fleet.
+    #[getter]
+    fn fleet(&self) -> Option<String> {
+        let known = self.0.server().fleet()?;
+        Some(known.err().map_or_else(String::new, |why| match why.as_str() {
+            "" => "the door has not answered yet".into(),
+            _ => why,
+        }))
+    }
+
     /// Serves until `stop` or `drain`, or one client with `once`.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.server().run()).map_err(raise)

@@ -19,17 +19,19 @@ mod suites;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use ot::Kept;
+pub use ot::{Kept, audit};
 pub use plan::options::{OptionsByStep, StepOptions};
 pub use plan::{Plan, Reveal, Settings};
 pub use provenance::{MOST_CARD, Provenance, digest_of, hexadecimal};
-pub use report::{Counts, LayerReport, Offered, Report, Traffic, Usage};
+pub use report::{Counts, Detour, LayerReport, Offered, Report, Traffic, Usage};
 pub use session::client::{Answer, Request, predict};
 pub use session::handshake::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::kept::KeptKeys;
 pub use session::open::Session;
-pub use session::opening::{Asking, Met, OPENING, Trusts, Visitor, model_name};
+pub use session::opening::{
+    Asking, Met, OPENING, PROTOCOL, Trusts, Visitor, door_request, model_name, token_digits,
+};
 pub use session::server::{Progress, Served, Terms};
 pub use step::local::WeightedSum;
 pub use step::{

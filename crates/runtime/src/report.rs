@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mpc::linear::slots::Operations;
 use pricing::Work;
 use serde::Serialize;
-use wire::{Cost, Entry, Meter, Phase};
+use wire::{Cost, Entry, Followed, Meter, Phase};
 
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
@@ -110,6 +110,27 @@ impl Offered {
     }
 }
 
+/// What it cost to ask the door of a fleet for a server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Detour {
+    /// The server that it named, HOST:PORT.
+    pub server: String,
+    /// Bytes of frames from and to the door, and of the ticket to the server.
+    pub bytes: Traffic,
+    /// Messages that waited for an answer: one asks and one tells.
+    pub rounds: u64,
+    /// Seconds until the connection with the server.
+    pub seconds: f64,
+}
+
+impl From<Followed> for Detour {
+    fn from(followed: Followed) -> Self {
+        let Followed { server, sent, received, seconds } = followed;
+        let bytes = Traffic { client_to_server: sent, server_to_client: received };
+        Self { server, bytes, rounds: 2, seconds }
+    }
+}
+
 /// A whole session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -131,6 +152,9 @@ pub struct Report {
     /// The group in which TLS exchanged keys; absent without TLS and in a prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_exchange: Option<&'static str>,
+    /// What it cost to ask the door of a fleet, which is part of no total; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub door: Option<Detour>,
     /// Totals over all phases and inputs.
     #[serde(flatten)]
     pub total: Usage,
@@ -243,6 +267,7 @@ impl Report {
             inputs,
             resumed: false,
             key_exchange: None,
+            door: None,
             total,
             phases,
             layers,

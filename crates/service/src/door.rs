@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token, Waker};
-use runtime::{OPENING, Visitor};
 use wire::{Arrival, Error, Incoming, Result, TransportKind};
 
 /// Pause after a connection that could not be accepted.
@@ -31,20 +30,27 @@ const FIRST_GUEST: usize = 2;
 /// Why the oldest connection had to go.
 pub(crate) const CROWDED: &str = "too many connections wait at the door; the oldest was closed";
 
-/// A client that has said what it wants, or why it came to nothing.
-pub(crate) struct Arrived {
+/// A client that has said what it wants (a `V`), or why it came to nothing.
+pub(crate) struct Arrived<V> {
     /// Its address.
     pub(crate) address: SocketAddr,
     /// Its connection and its wish.
-    pub(crate) outcome: Result<(Incoming, Visitor)>,
+    pub(crate) outcome: Result<(Incoming, V)>,
 }
 
+/// What a client wants, as far as it has said it; or the bytes to answer with, and why.
+pub(crate) type Reading<V> = Result<Option<V>, (Vec<u8>, Error)>;
+
 /// How connections are read.
-pub(crate) struct Manners<'a> {
+pub(crate) struct Manners<'a, V> {
     /// Starts to read a connection.
     pub(crate) open: &'a dyn Fn(std::net::TcpStream) -> Result<Incoming>,
+    /// Says how many bytes are read at most of a client that began like this.
+    pub(crate) wanted: &'a dyn Fn(&[u8]) -> usize,
+    /// Reads what a client wants.
+    pub(crate) read: &'a dyn Fn(&Incoming) -> Reading<V>,
     /// Takes what arrived.
-    pub(crate) take: &'a dyn Fn(Arrived),
+    pub(crate) take: &'a dyn Fn(Arrived<V>),
     /// Whether the door closes now.
     pub(crate) is_over: &'a dyn Fn() -> bool,
     /// How long a client may take for TLS and its opening.
@@ -107,7 +113,7 @@ impl Door {
     ///
     /// # Errors
     /// [`Error::Transport`] when the operating system no longer tells of sockets.
-    pub(crate) fn run(&mut self, manners: &Manners<'_>) -> Result<()> {
+    pub(crate) fn run<V>(&mut self, manners: &Manners<'_, V>) -> Result<()> {
         let mut events = Events::with_capacity(1024);
         while !(manners.is_over)() {
             match self.poll.poll(&mut events, Some(self.sleep())) {
@@ -143,7 +149,7 @@ impl Door {
         left.unwrap_or(BEAT).min(BEAT)
     }
 
-    fn accept(&mut self, manners: &Manners<'_>) {
+    fn accept<V>(&mut self, manners: &Manners<'_, V>) {
         for _ in 0..ACCEPTS {
             if !self.accepting {
                 return;
@@ -171,7 +177,7 @@ impl Door {
         }
     }
 
-    fn greet(&mut self, incoming: Incoming, address: SocketAddr, manners: &Manners<'_>) {
+    fn greet<V>(&mut self, incoming: Incoming, address: SocketAddr, manners: &Manners<'_, V>) {
         let number = self.next;
         self.next = self.next.wrapping_add(1).max(FIRST_GUEST);
         let source = &mut SourceFd(&incoming.stream().as_raw_fd());
@@ -214,11 +220,19 @@ impl Door {
         Some(guest)
     }
 
-    fn advance(&mut self, number: usize, manners: &Manners<'_>) {
+    fn advance<V>(&mut self, number: usize, manners: &Manners<'_, V>) {
         let Some(guest) = self.guests.get_mut(&number) else { return };
-        let arrived = guest.incoming.advance(OPENING);
+        let mut wanted = (manners.wanted)(guest.incoming.bytes());
+        let mut arrived = guest.incoming.advance(wanted);
+        // The first bytes say how many there will be.
+        while matches!(arrived, Ok(Arrival::Here))
+            && (manners.wanted)(guest.incoming.bytes()) > wanted
+        {
+            wanted = (manners.wanted)(guest.incoming.bytes());
+            arrived = guest.incoming.advance(wanted);
+        }
         // What it said before it left tells more than that it left.
-        let outcome = match (Visitor::read(guest.incoming.bytes()), arrived) {
+        let outcome = match ((manners.read)(&guest.incoming), arrived) {
             (Err(refused), _) => Err(refused),
             (Ok(Some(visitor)), _) => Ok(visitor),
             (Ok(None), Err(error)) => Err((Vec::new(), error)),
@@ -237,7 +251,7 @@ impl Door {
         (manners.take)(Arrived { address, outcome });
     }
 
-    fn expire(&mut self, manners: &Manners<'_>) {
+    fn expire<V>(&mut self, manners: &Manners<'_, V>) {
         let now = Instant::now();
         while let Some(number) = self.order.front().copied() {
             match self.guests.get(&number) {
@@ -258,14 +272,14 @@ impl Door {
     }
 
     /// Turns the oldest guest away of the address that has most of them.
-    fn make_room(&mut self, manners: &Manners<'_>) {
+    fn make_room<V>(&mut self, manners: &Manners<'_, V>) {
         let most = self.by_address.values().max_by_key(|guests| guests.len());
         if let Some(number) = most.and_then(|guests| guests.front().copied()) {
             self.turn_away(number, timed_out(CROWDED), manners);
         }
     }
 
-    fn turn_away(&mut self, number: usize, error: Error, manners: &Manners<'_>) {
+    fn turn_away<V>(&mut self, number: usize, error: Error, manners: &Manners<'_, V>) {
         if let Some(guest) = self.remove(number) {
             let address = guest.source();
             drop(guest);

@@ -59,6 +59,20 @@ pub enum Error {
         /// What the system says.
         why: String,
     },
+    /// A ticket of a fleet admits nobody: it was used before, or is over.
+    #[error("{0}")]
+    Ticket(String),
+    /// A client asked for more inputs than its budget has left in the ledger of the door; nothing was charged.
+    #[error("{why}")]
+    Elsewhere {
+        /// Why, for the client.
+        why: String,
+        /// After what time the same request fits.
+        wait: Option<std::time::Duration>,
+    },
+    /// The door of the fleet does not count now.
+    #[error("the door of the fleet cannot count inputs: {0}")]
+    Door(String),
     /// This machine's random generator failed.
     #[error("the random generator of this machine failed: {0}")]
     Random(String),
@@ -79,7 +93,9 @@ impl From<Error> for wire::Error {
     /// the machine's. A refusal is a misuse of the server, in the words that the client may read.
     fn from(error: Error) -> Self {
         match error {
-            Error::Unusable { .. } | Error::Random(_) => Self::transport(error.to_string()),
+            Error::Unusable { .. } | Error::Random(_) | Error::Door(_) => {
+                Self::transport(error.to_string())
+            }
             _ => Self::misuse(error.to_string()),
         }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use runtime::Kept;
 
+use crate::fleet::talk::short;
 use crate::lock::locked;
 
 /// Sessions for which base OTs are kept, of all clients and of each.
@@ -39,6 +40,16 @@ impl KeptKeys {
 }
 
 impl<T> KeptKeys<T> {
+    /// Short hashes of the names of all that are kept.
+    pub(crate) fn names(&self) -> Vec<String> {
+        locked(&self.0).keys().map(short).collect()
+    }
+
+    /// How many are kept.
+    pub(crate) fn len(&self) -> usize {
+        locked(&self.0).len()
+    }
+
     /// Takes what was made with `client` under this name, if it is still there.
     pub(crate) fn take(&self, client: &str, name: &[u8; 32]) -> Option<T> {
         let mut all = locked(&self.0);

@@ -8,8 +8,10 @@
 mod door;
 mod error;
 mod event;
+mod fleet;
 mod gate;
 mod identity;
+mod joined;
 mod kept;
 mod ledger;
 mod limits;
@@ -27,8 +29,11 @@ mod watch;
 
 pub use error::{Error, Result};
 pub use event::{End, Event};
+pub use fleet::allocator::Allocator;
+pub use fleet::membership::Membership;
+pub use fleet::options::{AllocatorOptions, Relay};
 pub use identity::Client;
-pub use ledger::{Budget, Charged, Chosen, Ledger, Row};
+pub use ledger::{Budget, Charged, Chosen, Ledger, Reservation, Row};
 pub use limits::{Limits, free_memory, raise_descriptors};
 pub use options::{Access, Options};
 pub use policy::Policy;

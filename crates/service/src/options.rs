@@ -2,6 +2,7 @@
 
 use wire::{Link, ServerTls, Timeouts};
 
+use crate::fleet::membership::Membership;
 use crate::limits::Limits;
 use crate::policy::Policy;
 
@@ -33,6 +34,8 @@ pub struct Options {
     pub threads: usize,
     /// Every connection begins with a PROXY v2 header, from which the client's address is taken.
     pub proxied: bool,
+    /// The fleet that the server belongs to, if to one.
+    pub fleet: Option<Membership>,
     /// Where metrics are shown over plain HTTP (HOST:PORT), if they are.
     pub metrics: Option<String>,
     /// Stop after the first client.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use runtime::{Reveal, Visitor};
+use runtime::Reveal;
 use wire::Admission;
 
 use crate::error::Error;
@@ -37,14 +37,14 @@ pub(crate) struct Known {
 }
 
 impl Policy {
-    /// Who connects from `address` with the certificate of this `subject` and this opening.
+    /// Who connects from `address` with the certificate of this `subject` and shows this `token`.
     pub(crate) fn identify(
         &self,
         address: IpAddr,
         subject: Option<String>,
-        visitor: &Visitor,
+        token: Option<&str>,
     ) -> Result<Known, Admission> {
-        if let Some(token) = visitor.token() {
+        if let Some(token) = token {
             let entry = self.tokens.as_ref().and_then(|known| known.identify(token.as_bytes()));
             let entry = entry.ok_or_else(|| {
                 Admission::denied("the token is not one of this server's; ask its operator")
@@ -80,19 +80,30 @@ impl Policy {
             SystemTime::now(),
         ) {
             Ok(_) => Ok(()),
-            Err(Error::Refused(refused)) => {
-                let soon = refused.wait.filter(|wait| *wait <= SOON);
-                let refusal = match soon {
-                    Some(wait) => Admission::busy(wait, refused.to_string()),
-                    None => Admission::denied(refused.to_string()),
-                };
-                Err((refusal, None))
-            }
-            // Whether it was counted is not known, so nothing is answered.
-            Err(error) => {
-                let refusal = Admission::busy(UNCOUNTED, "the server cannot count inputs now");
-                Err((refusal, Some(Box::new(error))))
-            }
+            Err(error) => Err(refusal_of(error)),
         }
+    }
+}
+
+/// What a client is told whose inputs were not counted, and what the operator has to know where that is
+/// not the client's fault.
+pub(crate) fn refusal_of(error: Error) -> (Admission, Option<Box<Error>>) {
+    match error {
+        Error::Refused(refused) => (refusal(refused.to_string(), refused.wait), None),
+        Error::Elsewhere { why, wait } => (refusal(why, wait), None),
+        Error::Ticket(why) => (Admission::busy(Duration::from_secs(1), why), None),
+        // Whether it was counted is not known, so nothing is answered.
+        error => {
+            let refusal = Admission::busy(UNCOUNTED, "the server cannot count inputs now");
+            (refusal, Some(Box::new(error)))
+        }
+    }
+}
+
+/// The refusal of a client that may come back after `wait`, if it is worth it.
+pub(crate) fn refusal(why: String, wait: Option<Duration>) -> Admission {
+    match wait.filter(|wait| *wait <= SOON) {
+        Some(wait) => Admission::busy(wait, why),
+        None => Admission::denied(why),
     }
 }

@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use runtime::Visitor;
 use wire::{Error, Result, Timeouts};
 
 use crate::door::{Door, Manners};
 use crate::event::Event;
+use crate::fleet::member::Member;
 use crate::gate::{Gate, Room};
+use crate::joined;
 use crate::kept::{self, KeptKeys};
 use crate::limits::{self, Limits};
 use crate::links::Links;
@@ -59,7 +62,11 @@ impl Server {
         let (room, memory) = room(options.limits, largest)?;
         let metrics = options.metrics.clone();
         let (reports, events) = mpsc::channel();
+        let fleet = options.fleet.clone().map(Member::new).transpose()?;
         let shared = Shared {
+            address,
+            fleet,
+            door_error: Mutex::default(),
             models: RwLock::new(Arc::new(models)),
             access: RwLock::new(options.access.clone()),
             policy: RwLock::new(options.policy.clone()),
@@ -81,6 +88,14 @@ impl Server {
             telling: Mutex::new(Telling::new()),
         };
         let (door, events, shared) = (Mutex::new(door), Mutex::new(events), Arc::new(shared));
+        if let Some(nudged) = shared.fleet.as_ref().and_then(|member| locked(&member.nudged).take())
+        {
+            let weak = Arc::downgrade(&shared);
+            let run = move || joined::run(&weak, &nudged);
+            let begun = thread::Builder::new().name("tacit-fleet".into()).spawn(run);
+            begun
+                .map_err(|e| Error::transport(format!("cannot begin to talk to the door: {e}")))?;
+        }
         let watched = shared.clone();
         let watch = metrics.map(|listen| Http::start(&listen, move |path| watched.answer(path)));
         Ok(Self { address, door, shared, events, watch: watch.transpose()? })
@@ -111,6 +126,8 @@ impl Server {
         let sessions = shared.gate.sessions().saturating_add(shared.options.limits.waiting);
         let manners = Manners {
             open: &|stream| shared.open(stream),
+            wanted: &Visitor::wanted,
+            read: &|incoming| Visitor::read(incoming.bytes()),
             take: &|arrived| shared.take(arrived),
             is_over: &|| shared.is_over(),
             patience: opening(&shared.options.timeouts),
@@ -130,9 +147,7 @@ impl Server {
     /// processors alone, have `patience` to end, and are broken off then; others are turned
     /// away. [`Server::run`] returns after the last.
     pub fn drain(&self, patience: Duration) {
-        self.shared.gate.let_all_run();
-        *locked(&self.shared.drain) = Some(Instant::now() + patience);
-        self.shared.wake();
+        self.shared.drain(patience);
     }
 
     /// Breaks all sessions off.
@@ -160,10 +175,21 @@ impl Server {
         }
         *shared.models.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(models);
         *shared.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+        if let Some(member) = &shared.fleet {
+            member.tell(|news| news.models = true);
+        }
         if let Some(access) = access {
             *shared.access.write().unwrap_or_else(PoisonError::into_inner) = access;
         }
         Ok(())
+    }
+
+    /// Whether the door of the fleet knows this server now, and why not where that is known; `None` without a
+    /// fleet.
+    pub fn fleet(&self) -> Option<Result<(), String>> {
+        let member = self.shared.fleet.as_ref()?;
+        let why = || locked(&self.shared.door_error).clone().unwrap_or_default();
+        Some(if member.welcomed.load(Ordering::SeqCst) { Ok(()) } else { Err(why()) })
     }
 
     /// Sessions that ended in a defect of this program.
@@ -222,4 +248,13 @@ fn room(limits: Limits, largest: u64) -> Result<(Room, u64)> {
     let sessions = limits.sessions.unwrap_or(by_cores.min(by_memory)).max(1);
     let room = Room { sessions, waiting: limits.waiting, memory };
     Ok((room, memory.saturating_add(held)))
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(member) = &self.shared.fleet {
+            member.over.store(true, Ordering::SeqCst);
+            member.tell(|_| ());
+        }
+    }
 }

@@ -13,6 +13,8 @@ use wire::{Admission, Error, Incoming, Result};
 
 use crate::door::Arrived;
 use crate::event::{AT_THE_DOOR, End, Event};
+use crate::fleet::member::{Member, Pass};
+use crate::fleet::talk::ModelNews;
 use crate::gate::{Gate, Place};
 use crate::kept::KeptKeys;
 use crate::links::Links;
@@ -32,6 +34,11 @@ const RESTART: Duration = Duration::from_secs(10);
 
 /// What the door and all sessions share.
 pub(crate) struct Shared {
+    /// Where the server listens.
+    pub(crate) address: SocketAddr,
+    pub(crate) fleet: Option<Arc<Member>>,
+    /// Why the door of the fleet was lost the last time.
+    pub(crate) door_error: Mutex<Option<String>>,
     pub(crate) models: RwLock<Arc<Vec<Model>>>,
     pub(crate) access: RwLock<Access>,
     pub(crate) policy: RwLock<Policy>,
@@ -85,13 +92,44 @@ impl Shared {
             Access::Tls(tls) => Incoming::new(stream, Some(tls)),
             Access::Plaintext => Incoming::new(stream, None),
         }?;
-        Ok(if self.options.proxied { incoming.proxied() } else { incoming })
+        Ok(match (self.options.proxied, &self.fleet) {
+            (true, _) => incoming.proxied(),
+            (false, Some(_)) => incoming.maybe_proxied(),
+            (false, None) => incoming,
+        })
     }
 
-    /// The refusal of a server that takes no new sessions.
-    pub(crate) fn closing(&self) -> Option<Admission> {
-        let drains = locked(&self.drain).is_some();
-        drains.then(|| Admission::busy(RESTART, "the server is stopping"))
+    /// Takes no new sessions from now on, and gives those that run `patience` to end.
+    pub(crate) fn drain(&self, patience: Duration) {
+        self.gate.let_all_run();
+        locked(&self.drain).get_or_insert(Instant::now() + patience);
+        if let Some(member) = &self.fleet {
+            member.tell(|_| ());
+        }
+        self.wake();
+    }
+
+    /// Whether no new sessions are taken.
+    pub(crate) fn is_draining(&self) -> bool {
+        locked(&self.drain).is_some()
+    }
+
+    /// Whether tickets of the door may be out.
+    fn is_promised(&self) -> bool {
+        self.fleet.as_ref().is_some_and(|member| !member.released.load(Ordering::SeqCst))
+    }
+
+    /// The refusal of a server that takes no new sessions, but those that a door has `promised`.
+    pub(crate) fn closing(&self, promised: bool) -> Option<Admission> {
+        let closes = self.is_draining() && !(promised && self.is_promised());
+        let wait = if self.fleet.is_some() { Duration::from_secs(1) } else { RESTART };
+        closes.then(|| Admission::busy(wait, "the server is stopping"))
+    }
+
+    /// What the door of the fleet is told of the models.
+    pub(crate) fn model_news(&self) -> Vec<ModelNews> {
+        let models = self.models.read().unwrap_or_else(PoisonError::into_inner).clone();
+        models.iter().filter_map(|model| model.news().ok()).collect()
     }
 
     /// An error of a session, or why it was broken off.
@@ -111,10 +149,11 @@ impl Shared {
             return true;
         }
         let Some(deadline) = *locked(&self.drain) else { return false };
-        if self.sessions.is_empty() {
+        let late = Instant::now() >= deadline;
+        if self.sessions.is_empty() && (late || !self.is_promised()) {
             return true;
         }
-        if Instant::now() >= deadline {
+        if late {
             self.abort();
         }
         false
@@ -126,10 +165,10 @@ impl Shared {
     }
 
     /// Decides about a client that has arrived.
-    pub(crate) fn take(self: &Arc<Self>, arrived: Arrived) {
+    pub(crate) fn take(self: &Arc<Self>, arrived: Arrived<Visitor>) {
         let session = self.next.fetch_add(1, Ordering::SeqCst) + 1;
         let mut facts = Facts::new(session, arrived.address);
-        let (incoming, visitor) = match arrived.outcome {
+        let (mut incoming, visitor) = match arrived.outcome {
             Ok(come) => come,
             Err(error) => return self.tell(facts.event(Err(error), End::Failed, Duration::ZERO)),
         };
@@ -137,14 +176,15 @@ impl Shared {
         let (address, subject) = (arrived.address.ip(), incoming.subject());
         // Strangers are not told which models there are.
         let because = |reason| move |refusal| (refusal, reason);
-        let known = self.policy().identify(address, subject, &visitor).map_err(because("token"));
-        let admitted = known.and_then(|known| {
+        incoming.skip(visitor.before());
+        let known = self.known(&incoming, address, subject, &visitor);
+        let admitted = known.and_then(|(known, pass, promised)| {
             let client = known.client.key();
             facts.identity = Some(client.clone());
             let model = wanted(&models, &visitor).map_err(because("model"))?;
             facts.model = models.get(model).map(|model| model.name.clone());
             let memory = models.get(model).map_or(0, |model| model.session_memory);
-            Ok((model, known, self.enter(&client, memory)?))
+            Ok((model, (known, pass, promised), self.enter(&client, memory, promised)?))
         });
         match admitted {
             Ok((model, known, place)) => {
@@ -160,8 +200,53 @@ impl Shared {
         }
     }
 
-    fn enter(&self, client: &str, memory: u64) -> Result<Place, (Admission, &'static str)> {
-        if let Some(refusal) = self.closing() {
+    /// Who a client is, the right that its ticket gives, and whether the door has promised it a session.
+    fn known(
+        &self,
+        incoming: &Incoming,
+        address: std::net::IpAddr,
+        subject: Option<String>,
+        visitor: &Visitor,
+    ) -> Result<(Known, Option<Pass>, bool), (Admission, &'static str)> {
+        let policy = self.policy();
+        let token = visitor.token();
+        let identified = |subject| {
+            let token = token.as_ref().map(|token| token.as_str());
+            policy.identify(address, subject, token).map_err(|refusal| (refusal, "token"))
+        };
+        let Some(member) = &self.fleet else {
+            return identified(subject).map(|known| (known, None, false));
+        };
+        if let Some(ticket) = visitor.ticket() {
+            let ledger = policy.ledger.clone();
+            let admitted = member.admit(ticket, subject.as_deref(), ledger);
+            let (known, claims, pass) = admitted.map_err(|refusal| (refusal, "ticket"))?;
+            if !visitor.names_no_model() && !visitor.names(&claims.model) {
+                return Err((Admission::denied("the ticket is for another model"), "ticket"));
+            }
+            return Ok((known, Some(pass), true));
+        }
+        let vouched =
+            incoming.source().is_some_and(|source| member.vouches(incoming.voucher(), source));
+        if !vouched {
+            let why = "this server is one of a fleet: connect to its door";
+            return Err((Admission::denied(why), "ticket"));
+        }
+        let knows = policy.tokens.is_some() || subject.is_some();
+        if member.asks.load(Ordering::SeqCst) && !knows {
+            let why = "this server cannot know who you are: use a client that follows doors";
+            return Err((Admission::denied(why), "token"));
+        }
+        identified(subject).map(|known| (known, None, true))
+    }
+
+    fn enter(
+        &self,
+        client: &str,
+        memory: u64,
+        promised: bool,
+    ) -> Result<Place, (Admission, &'static str)> {
+        if let Some(refusal) = self.closing(promised) {
             return Err((refusal, "stopping"));
         }
         self.gate.enter(client, memory).map_err(|full| (full.refusal(), "busy"))
@@ -171,7 +256,7 @@ impl Shared {
     fn start(
         self: &Arc<Self>,
         (models, model): (Arc<Vec<Model>>, usize),
-        known: Known,
+        known: (Known, Option<Pass>, bool),
         (incoming, address): (Incoming, SocketAddr),
         place: Place,
         facts: Facts,
@@ -183,9 +268,12 @@ impl Shared {
         let shared = self.clone();
         let run = move || {
             if let Some(model) = models.get(model) {
-                let event = visit::run(&shared, model, &known, incoming, place, facts);
+                let event = visit::run(&shared, model, known, incoming, place, facts);
                 shared.sessions.remove(session);
                 shared.tell(event);
+                if let Some(member) = &shared.fleet {
+                    member.tell(|_| ());
+                }
                 shared.wake();
             }
         };
@@ -233,7 +321,7 @@ impl Shared {
         let (_, waiting) = self.gate.counts();
         let (room, _) = self.gate.room();
         let full = waiting > 0 && waiting >= room.waiting;
-        !full && self.closing().is_none() && !self.stopped.load(Ordering::SeqCst)
+        !full && !self.is_draining() && !self.stopped.load(Ordering::SeqCst)
     }
 
     pub(crate) fn answer(&self, path: &str) -> Answer {

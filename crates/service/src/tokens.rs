@@ -166,7 +166,7 @@ fn reveal(value: &str) -> Result<Reveal, String> {
 }
 
 /// Reads 32 bytes from hexadecimal digits.
-fn bytes(digits: &str) -> Option<[u8; 32]> {
+pub(crate) fn bytes(digits: &str) -> Option<[u8; 32]> {
     if digits.len() != 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
         return None;
     }
@@ -178,7 +178,7 @@ fn bytes(digits: &str) -> Option<[u8; 32]> {
 }
 
 /// Writes bytes as hexadecimal digits.
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         // Writing to a string does not fail.

@@ -6,18 +6,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ring::cpu::CpuTime;
-use runtime::{Progress, Report, Reveal, Served, Terms, Visitor, model_name};
+use runtime::{Progress, Report, Reveal, Served, Terms, Visitor, hexadecimal, model_name};
 use wire::{Admission, Channel, Error, Incoming, Link, Result, TransportKind};
 
 use crate::event::{AT_THE_DOOR, End, Event};
+use crate::fleet::member::Pass;
+use crate::fleet::talk::{ModelNews, short};
 use crate::gate::{Place, Queued, Slot, Turn};
 use crate::ledger::Budget;
-use crate::policy::Known;
+use crate::policy::{Known, Policy};
 use crate::shared::Shared;
 use crate::watch::live::Session;
 
 /// Longest wait for the client's goodbye after the last message.
 const GOODBYE: Duration = Duration::from_secs(2);
+/// What was set aside for one who waits is kept aside so often.
+const EXTEND: Duration = Duration::from_secs(20);
 /// A client that waits is told its place so often, and proves that it is still there.
 const BEAT: Duration = Duration::from_millis(500);
 
@@ -54,6 +58,22 @@ impl Model {
     #[must_use]
     pub fn with_budget(self, budget: Budget) -> Self {
         Self { budget: Some(budget), ..self }
+    }
+
+    /// What the door of a fleet is told of it.
+    pub(crate) fn news(&self) -> Result<ModelNews> {
+        let (_, first) =
+            self.served.first().ok_or_else(|| Error::internal("a model without a plan"))?;
+        let graph = first.plan()?.graph();
+        let values = graph.tensors.get(graph.input).map_or(1, |tensor| tensor.len());
+        Ok(ModelNews {
+            name: self.name.clone(),
+            graph_digest: hexadecimal(&graph::digest(graph)),
+            values: values as u64,
+            batch: self.batch()? as u64,
+            reveals: self.served.iter().map(|(reveal, _)| *reveal).collect(),
+            budget: self.budget,
+        })
     }
 
     /// The largest batch of its plans.
@@ -145,7 +165,7 @@ impl Facts {
 pub(crate) fn run(
     shared: &Arc<Shared>,
     model: &Model,
-    known: &Known,
+    known: (Known, Option<Pass>, bool),
     incoming: Incoming,
     place: Place,
     mut facts: Facts,
@@ -153,7 +173,7 @@ pub(crate) fn run(
     let time = CpuTime::default();
     let counting = time.count();
     facts.model = Some(model.name.clone());
-    let visit = || attend(shared, (model, known), incoming, place, &mut facts);
+    let visit = || attend(shared, (model, &known), incoming, place, &mut facts);
     let (outcome, end) = match guarded(shared, visit) {
         Ok((report, end)) => (Ok(report), end),
         Err(error) => {
@@ -188,7 +208,7 @@ fn guarded<T>(shared: &Shared, run: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn attend(
     shared: &Shared,
-    (model, known): (&Model, &Known),
+    (model, (known, pass, promised)): (&Model, &(Known, Option<Pass>, bool)),
     incoming: Incoming,
     place: Place,
     facts: &mut Facts,
@@ -204,7 +224,7 @@ fn attend(
         Place::Now(slot) => slot,
         Place::Later(queued) => {
             let since = Instant::now();
-            let slot = queue(shared, &queued, &mut channel);
+            let slot = queue(shared, &queued, &mut channel, (pass.as_ref(), *promised));
             facts.waited = since.elapsed();
             slot.map_err(|(error, reason)| {
                 facts.refused = reason;
@@ -246,7 +266,7 @@ fn attend(
     };
     let (policy, mut unusable) = (shared.policy(), None);
     let charge = &mut |inputs| {
-        policy.charge(&known.client, &model.name, model.budget, inputs).map_err(|(refusal, why)| {
+        counted(shared, &policy, (model, known, pass.as_ref()), inputs).map_err(|(refusal, why)| {
             *refused = Some(if why.is_some() { "ledger" } else { "budget" });
             unusable = why;
             refusal
@@ -256,7 +276,7 @@ fn attend(
     let kept = met.visitor.kept().and_then(|name| shared.kept.take(&client, &name));
     let terms = Terms {
         kept,
-        keep: &mut |kept| shared.kept.keep(&client, kept),
+        keep: &mut |kept| keep(shared, &client, kept),
         most_inputs: options.most_inputs,
         threads: options.threads,
         link: known_link,
@@ -276,14 +296,51 @@ fn attend(
     Ok((report, if ended.is_ok() { End::Finished } else { End::ClientGone }))
 }
 
+/// Counts inputs: those that were set aside for the client's ticket, or without one in the ledger of this server, or of the
+/// door.
+fn counted(
+    shared: &Shared,
+    policy: &Policy,
+    (model, known, pass): (&Model, &Known, Option<&Pass>),
+    inputs: usize,
+) -> Result<(), (Admission, Option<Box<crate::error::Error>>)> {
+    let wide = u64::try_from(inputs).unwrap_or(u64::MAX);
+    if let Some(pass) = pass
+        && pass.redeem(wide, model.budget, policy.budget)?
+    {
+        return Ok(());
+    }
+    match (&shared.fleet, &policy.ledger) {
+        (Some(member), None) => member.charge(&known.client, &model.name, model.budget, wide),
+        _ => policy.charge(&known.client, &model.name, model.budget, inputs),
+    }
+}
+
+/// Keeps base OTs for a later session, of which the door of the fleet learns.
+fn keep(shared: &Shared, client: &str, kept: runtime::Kept) {
+    let name = short(&kept.name());
+    shared.kept.keep(client, kept);
+    if let Some(member) = &shared.fleet {
+        member.tell(|news| news.kept.push(name));
+    }
+}
+
 /// Waits in the queue, telling the client its place.
 fn queue(
     shared: &Shared,
     queued: &Queued,
     channel: &mut Channel,
+    (pass, promised): (Option<&Pass>, bool),
 ) -> Result<Slot, (Error, Option<&'static str>)> {
+    let mut extended = Instant::now();
     loop {
-        if let Some(refusal) = shared.closing() {
+        if let Some(pass) = pass
+            && extended.elapsed() > EXTEND
+        {
+            extended = Instant::now();
+            pass.extend();
+        }
+        if let Some(refusal) = shared.closing(promised) {
             if let Some(Turn::Come(slot)) = queued.wait(Duration::ZERO) {
                 return Ok(slot);
             }

@@ -38,7 +38,22 @@ pub(crate) fn access(
     ephemeral: Option<&Identity>,
 ) -> Result<(Access, Option<Pin>)> {
     let Some(files) = files else { return Ok((Access::Plaintext, None)) };
-    let identity = match (&files.certificate, &files.key, &files.key_file) {
+    let identity = identity(files, ephemeral)?;
+    let revoked = files.client_crl.as_deref();
+    let members = files.client_ca.as_deref().map(|authority| Members { authority, revoked });
+    if members.is_none() && revoked.is_some() {
+        return Err(Error::misuse("revocation lists need the authority of clients: --client-ca"));
+    }
+    let pin = identity.pin()?;
+    Ok((Access::Tls(ServerTls::new(identity, members)?), Some(pin)))
+}
+
+/// What a server shows: the certificate or key in its files, or the key that was made at the start.
+///
+/// # Errors
+/// As [`access`].
+pub(crate) fn identity(files: &TlsFiles, ephemeral: Option<&Identity>) -> Result<Identity> {
+    Ok(match (&files.certificate, &files.key, &files.key_file) {
         (Some(certificate), Some(key), None) => Identity::from_files(certificate, key)?,
         (None, None, Some(file)) => Identity::kept(file)?,
         (None, None, None) => match ephemeral {
@@ -50,12 +65,5 @@ pub(crate) fn access(
             return Err(Error::misuse(why));
         }
         _ => return Err(Error::misuse("a certificate and its key belong together")),
-    };
-    let revoked = files.client_crl.as_deref();
-    let members = files.client_ca.as_deref().map(|authority| Members { authority, revoked });
-    if members.is_none() && revoked.is_some() {
-        return Err(Error::misuse("revocation lists need the authority of clients: --client-ca"));
-    }
-    let pin = identity.pin()?;
-    Ok((Access::Tls(ServerTls::new(identity, members)?), Some(pin)))
+    })
 }

@@ -3,7 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 
 use lab::{Bench, Host, Measured, Operation};
-use runtime::{Report, Settings};
+use runtime::{Asking, Report, Settings};
+use wire::fleet::Amount;
 use wire::{Error, Identity, Link, Pin, Result, Role, ServerTls, Timeouts};
 
 use crate::serving::{ServeOptions, settings};
@@ -82,5 +83,8 @@ pub fn bench(
 ) -> Result<Measured> {
     let settings = settings.planned_for(link(options.network.as_deref())?);
     let bench = Bench::new(operation, settings, threads(options.threads.unwrap_or(1))?)?;
-    bench.run(&mut open(server, options)?)
+    // Benches are no sessions, and no door names a server for them.
+    let direct = PredictOptions { follow: false, ..options.clone() };
+    let asked = (Asking::default(), Amount::Runs(1));
+    bench.run(&mut open(server, &direct, asked, &|_| ())?)
 }

@@ -12,6 +12,8 @@ mod bench;
 pub mod budget;
 mod card;
 mod compare;
+mod door;
+mod follow;
 mod inspect;
 mod model;
 mod planning;
@@ -27,6 +29,7 @@ pub use access::TlsFiles;
 pub use bench::{BenchServer, bench};
 pub use card::{Card, make_signer};
 pub use compare::{Suited, compare_suites};
+pub use door::{DoorOptions, Doorway, door};
 pub use graph::Conv;
 pub use graph::Encoding;
 pub use graph::{
@@ -50,7 +53,7 @@ pub use runtime::{
     Answer, KeptKeys, Offered, Plan, Provenance, Report, Reveal, Session, Settings, check_suite,
     consent,
 };
-pub use service::{End, Event, Server};
+pub use service::{Allocator, End, Event, Relay, Server};
 pub use serving::{ModelOptions, Offering, ServeOptions, Welcome, serve};
 pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
 pub use trees::compile_trees;

@@ -7,10 +7,12 @@ use std::time::Duration;
 use runtime::files::{KeyFiles, open_secret};
 use runtime::{Answer, Asking, KeptKeys, Plan, Provenance, Request, Session, Trusts};
 use serde::Deserialize;
-use wire::{Channel, ClientTls, Error, Identity, Link, Result, Role, Timeouts, Trust, connect};
+use wire::fleet::Amount;
+use wire::{Channel, Error, Link, Result, Timeouts, Trust};
 use zeroize::Zeroizing;
 
 use crate::again;
+use crate::follow::{Route, reach};
 use crate::trust::Pins;
 
 /// How long a party waits, in seconds; one policy for both sides.
@@ -76,7 +78,7 @@ impl fmt::Debug for Passphrase {
 }
 
 /// How to reach a server: by `pin`, `ca` or `plaintext`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PredictOptions {
     /// The server's key, as `tacit serve` prints it.
@@ -118,8 +120,37 @@ pub struct PredictOptions {
     pub graph_digest: Option<String>,
     /// The commitment to the file of the model that it must show.
     pub model_commitment: Option<String>,
+    /// Go to the server that the door of a fleet names; else a door passes the client on.
+    pub follow: bool,
     /// The signer whose card it must show of that file: its public key, 64 hexadecimal digits.
     pub card_key: Option<String>,
+}
+
+impl Default for PredictOptions {
+    fn default() -> Self {
+        Self {
+            pin: None,
+            ca: None,
+            plaintext: false,
+            certificate: None,
+            key: None,
+            timeouts: Patience::default(),
+            threads: None,
+            network: None,
+            accept_leakage: false,
+            model: None,
+            token: None,
+            retry_for: 0.0,
+            missing: false,
+            keys: None,
+            passphrase: None,
+            plan_digest: None,
+            graph_digest: None,
+            model_commitment: None,
+            follow: true,
+            card_key: None,
+        }
+    }
 }
 
 impl PredictOptions {
@@ -180,7 +211,8 @@ pub fn predict(
     let tell = |progress| (told.borrow_mut())(progress);
     let waiting = |before| tell(Progress::Waiting(before));
     again::until(options.retry_for, &|seconds, why| tell(Progress::Retrying(seconds, why)), || {
-        let mut channel = open(server, options)?;
+        let amount = Amount::Values(values.len() as u64);
+        let mut channel = open(server, options, (options.asking(kept), amount), &waiting)?;
         let (accept_leakage, keys) = (options.accept_leakage, files.as_ref());
         let done = &mut |done, all| tell(Progress::Done(done, all));
         let trust = Some(trust as &Trusts<'_>);
@@ -208,42 +240,45 @@ pub fn session(
     let pins = Pins::of(options)?;
     let trust = &|plan: &Plan, provenance: &Provenance| pins.check(plan, provenance);
     again::until(options.retry_for, &|_, _| (), || {
-        let channel = open(server, options)?;
+        let amount = Amount::Runs(inputs as u64);
+        let channel = open(server, options, (options.asking(kept), amount), &|_| ())?;
         let (leakage, files) = (options.accept_leakage, files.as_ref());
         let asking = Asking { trust: Some(trust as &Trusts<'_>), ..options.asking(kept) };
         Session::open(channel, inputs, threads, leakage, files, asking)
     })
 }
 
-/// Connects, authenticates and shapes the link as `options` say.
-pub(crate) fn open(server: &str, options: &PredictOptions) -> Result<Channel> {
+/// Connects, authenticates and shapes the link as `options` say; of a door it asks for so much, and `told` hears
+/// how many clients come first.
+pub(crate) fn open(
+    server: &str,
+    options: &PredictOptions,
+    asked: (Asking<'_>, Amount),
+    told: &dyn Fn(u32),
+) -> Result<Channel> {
     let link = link(options.network.as_deref())?;
-    let mut channel = reach(server, options)?;
+    let mut channel = reach(server, &route(options)?, asked, told)?;
     if let Some(link) = link {
         channel.shape(link)?;
     }
     Ok(channel)
 }
 
-fn reach(server: &str, options: &PredictOptions) -> Result<Channel> {
-    let timeouts = options.timeouts.timeouts()?;
+/// How the server is known, as options say.
+fn route(options: &PredictOptions) -> Result<Route<'_>> {
     let trust = match (&options.pin, &options.ca, options.plaintext) {
-        (Some(pin), None, false) => Trust::Pin(pin.parse()?),
-        (None, Some(file), false) => Trust::Authority(file.clone()),
-        (None, None, true) => {
-            return wire::plaintext(Role::Client, connect(server, timeouts)?, timeouts);
-        }
+        (Some(pin), None, false) => Some(Trust::Pin(pin.parse()?)),
+        (None, Some(file), false) => Some(Trust::Authority(file.clone())),
+        (None, None, true) => None,
         _ => return Err(Error::misuse("exactly one of pin, ca and plaintext")),
     };
     let identity = match (&options.certificate, &options.key) {
-        (Some(certificate), Some(key)) => Some(Identity::from_files(certificate, key)?),
+        (Some(certificate), Some(key)) => Some((certificate.as_str(), key.as_str())),
         (None, None) => None,
         _ => return Err(Error::misuse("a certificate and its key belong together")),
     };
-    let tls = ClientTls::new(&trust, identity)?;
-    let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    tls.channel(host, connect(server, timeouts)?, timeouts)
+    let (timeouts, follow) = (options.timeouts.timeouts()?, options.follow);
+    Ok(Route { trust, identity, timeouts, follow })
 }
 
 pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {

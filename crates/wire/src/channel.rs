@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
-use crate::frame::{append_frame, body_len};
+use crate::fleet::Followed;
+use crate::frame::{append_frame, body_len, encode_frame};
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
 use crate::transport::link::Link;
@@ -64,6 +65,23 @@ pub trait Transport: Send {
         None
     }
 
+    /// Returns whether the peer said in the handshake of TLS that it is the door of a fleet.
+    fn is_door(&self) -> bool {
+        false
+    }
+
+    /// Returns a value that only the two ends of this connection share, by which a proof holds for
+    /// no other connection (RFC 9266); none without TLS.
+    fn binding(&self) -> Option<[u8; 32]> {
+        None
+    }
+
+    /// Returns what it cost to ask a door for this connection, and the server's address; none
+    /// where no door was asked.
+    fn detour(&self) -> Option<Followed> {
+        None
+    }
+
     /// Delays everything sent from now on as `link` would.
     ///
     /// # Errors
@@ -85,6 +103,7 @@ pub struct Channel {
     /// Frames sent and received so far.
     sent: u64,
     received: u64,
+    detour: Option<Followed>,
     /// Memory of the last frame sent and of the last body received.
     frame: Vec<u8>,
     body: Vec<u8>,
@@ -94,7 +113,8 @@ impl Channel {
     /// Makes the end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
-        Self { role, transport, meter: Meter::new(), sent: 0, received: 0, frame, body }
+        let (meter, detour) = (Meter::new(), None);
+        Self { role, transport, meter, sent: 0, received: 0, detour, frame, body }
     }
 
     /// Returns which party holds this end.
@@ -106,6 +126,37 @@ impl Channel {
     /// (`X25519MLKEM768` between parties of this release); none without TLS.
     pub fn key_exchange(&self) -> Option<&'static str> {
         self.transport.key_exchange()
+    }
+
+    /// Returns whether the server said in the handshake of TLS that it is the door of a fleet.
+    pub fn is_door(&self) -> bool {
+        self.transport.is_door()
+    }
+
+    /// Returns a value that only the two ends of this connection share, by which a proof holds for
+    /// no other connection (RFC 9266); none without TLS.
+    pub fn binding(&self) -> Option<[u8; 32]> {
+        self.transport.binding()
+    }
+
+    /// Returns what it cost to ask a door for this connection, and the server's address; none
+    /// where no door was asked.
+    pub fn detour(&self) -> Option<Followed> {
+        self.detour.clone().or_else(|| self.transport.detour())
+    }
+
+    /// Notes that a door was asked for this connection.
+    #[must_use]
+    pub fn after(self, detour: Followed) -> Self {
+        Self { detour: Some(detour), ..self }
+    }
+
+    /// Sends `message` before the first frame. No meter counts it, as none counts the handshake of TLS.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn preface<M: Message>(&mut self, message: &M) -> Result<()> {
+        self.transport.send(&encode_frame(message, 0)?)
     }
 
     /// Returns what has been counted.
@@ -154,6 +205,15 @@ impl Channel {
         if header[0] == Admission::TAG && M::TAG != Admission::TAG && self.role == Role::Client {
             return Err(self.refusal(header)?);
         }
+        self.body(header, shape)
+    }
+
+    /// The message after its header.
+    fn body<M: Message>(
+        &mut self,
+        header: [u8; HEADER_LEN as usize],
+        shape: &M::Shape,
+    ) -> Result<M> {
         let len = body_len::<M>(header, self.received, shape)?;
         let mut body = std::mem::take(&mut self.body);
         body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
@@ -163,6 +223,31 @@ impl Channel {
         let message = M::decode(&body, shape);
         self.body = kept(body);
         message.map_err(|e| e.about(M::TAG))
+    }
+
+    /// Receives an `M`, or nothing but how many sessions begin before this one, which `told` hears.
+    ///
+    /// # Errors
+    /// As [`Channel::receive`]; of a refusal the error that it is.
+    pub fn receive_unless_waiting<M: Message>(
+        &mut self,
+        shape: &M::Shape,
+        told: &dyn Fn(u32),
+    ) -> Result<Option<M>> {
+        let header = self.header()?;
+        if header[0] != Admission::TAG {
+            return self.body(header, shape).map(Some);
+        }
+        let admission: Admission = self.body(header, &())?;
+        match admission.outcome()? {
+            None => {
+                if let Admission::Waiting { before } = admission {
+                    told(before);
+                }
+                Ok(None)
+            }
+            Some(_) => Err(Error::peer(M::NAME, "an admission").about(M::TAG)),
+        }
     }
 
     /// The error of a server that refuses the session in the place of another message.

@@ -89,6 +89,20 @@ tags! {
         "Tests of frames send it, and no session does.";
     ADMISSION = 0x08, "admission", ToClient, [Setup],
         "The server admits the client and says whether it measures the link and has the keys kept, tells it its place in the queue, or refuses it and says when to come back.";
+    DOOR_REQUEST = 0x09, "request to a door", ToServer, [Setup],
+        "Before its opening the client asks the door of a fleet for a server: protocol version, model, token, name of kept keys, and how much it will ask.";
+    TICKET = 0x0a, "ticket", ToClient, [Setup],
+        "The door of a fleet names a server, and gives the client the ticket that admits it there, once.";
+    SHOWN_TICKET = 0x0b, "ticket that is shown", ToServer, [Setup],
+        "Before its opening the client shows the ticket that the door of a fleet gave it.";
+    FLEET_CHALLENGE = 0x0c, "challenge of a fleet", Both, [],
+        "On the control connection of a fleet each party sends a nonce, and no session does.";
+    FLEET_PROOF = 0x0d, "proof of a fleet", Both, [],
+        "On the control connection of a fleet each party shows that it knows the fleet's secret.";
+    FLEET_NEWS = 0x0e, "news of a server", ToServer, [],
+        "On the control connection of a fleet a server says what it has and does, or what is to be counted, as JSON.";
+    FLEET_ORDER = 0x0f, "order of a door", ToClient, [],
+        "On the control connection of a fleet the door answers what a server said, as JSON.";
     TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
     TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],

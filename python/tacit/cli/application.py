@@ -17,6 +17,7 @@ from tacit.cli.compile import compile_command
 from tacit.cli.demo import demo, demo_text
 from tacit.cli.evaluate import evaluate
 from tacit.cli.expand import expand
+from tacit.cli.fleet import fleet
 from tacit.cli.inspect import inspect
 from tacit.cli.lola_files import decrypt, encrypt, evaluate_encrypted, keys
 from tacit.cli.plan import plan
@@ -65,7 +66,9 @@ for name, (function, arguments) in COMMANDS.items():
     app.command(name, epilog=f"Example: `{f'tacit {name} {arguments}'.strip()}`")(expand(function))
 app.add_typer(card, name="card")
 app.add_typer(budget, name="budget")
+app.add_typer(fleet, name="fleet")
 app.add_typer(bench, name="bench")
+app.add_typer(fleet, name="fleet")
 app.add_typer(train, name="train")
 
 

@@ -20,11 +20,13 @@ from tacit.cli.bench_options import (
     VectorOptions,
 )
 from tacit.cli.expand import expand
-from tacit.cli.options import AsJson, ModelFile, Suite, Transfers
+from tacit.cli.options import AsJson, ModelFile, Network, Suite, Transfers
 from tacit.data.examples import load
 from tacit.errors import MisuseError
+from tacit.fleet.simulation import prices
 from tacit.measure.bench import bench_model, random_examples
 from tacit.measure.operation import bench_operation
+from tacit.measure.throughput import Load, bench_throughput
 from tacit.model import Model
 from tacit.report import terminal
 
@@ -179,10 +181,41 @@ def model(
     show(content, json)
 
 
+def throughput(
+    model: ModelFile,
+    clients: Annotated[int, typer.Option(min=1, max=256, help="Sessions at the same time.")] = 4,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86400, help="How long clients begin new sessions.")] = 30.0,
+    inputs: Annotated[int, typer.Option(min=1, max=10000, help="Inputs of each session, drawn at random.")] = 1,
+    network: Network = None,
+    core_hour: Annotated[float, typer.Option(min=0, metavar="DOLLARS", help="Price of a core and an hour.")] = (
+        prices.CORE_HOUR
+    ),
+    egress_gb: Annotated[
+        float, typer.Option(min=0, metavar="DOLLARS", help="Price of 10^9 bytes that leave the server.")
+    ] = prices.EGRESS_GB,
+    json: AsJson = False,
+) -> None:
+    """Measure how many predictions a server answers an hour, and what 1,000 of them cost.
+
+    One `tacit serve` process and clients that begin a session as soon as their last one has ended, over TLS on this
+    machine, whose cores they share. Every session is that of a new client. Predictions of a core and an hour count the
+    server's processor time alone: that is what a machine of its own would answer.
+    """
+    with terminal.progress("measuring") as advance:
+        load = Load(clients, seconds, network)
+        dollars = prices.Prices(core_hour, egress_gb)
+        content = bench_throughput(model, random_examples(Model(model), inputs), load, dollars, advance)
+    if json:
+        terminal.emit_json(content)
+    else:
+        terminal.show_throughput(content)
+
+
 for name, command, arguments in (
     ("conv", conv, "--height 16 --width 16 --in 16 --out 16"),
     ("matmul", matmul, "--rows 1 --inner 512 --cols 1000"),
     ("ot", ot, "--kind ferret --count 30000000"),
     ("model", model, "mnist.tacit --threads 1 --repeat 5"),
+    ("throughput", throughput, "mnist.tacit --clients 8 --seconds 60"),
 ):
     bench.command(name, epilog=f"Example: `tacit bench {name} {arguments}`")(expand(command))

@@ -7,6 +7,7 @@ import typer
 
 from tacit.cli.options import AsJson, ModelFile
 from tacit.cli.pair import PairOptions
+from tacit.cli.remote import RemoteOptions
 from tacit.data.examples import Examples
 from tacit.measure import evaluation, tables
 from tacit.measure.quality import Metric
@@ -17,6 +18,7 @@ from tacit.report import terminal
 def evaluate(
     model: ModelFile,
     options: PairOptions,
+    remote: RemoteOptions,
     data: Annotated[
         Path,
         typer.Argument(
@@ -58,10 +60,13 @@ def evaluate(
     read both sentences of a pair at once. Of sentence encoders: cosines with the float embeddings, and how
     well those of pairs rank their scores.
 
+    With --server a private run goes to a server elsewhere, or to all servers behind the door of a fleet, in sessions of
+    --inputs, --workers at a time; what breaks off is tried again, and --results keeps what is done.
+
     Of rows of a table with --target: accuracy, area under the ROC curve, log loss and the statistic of Kolmogorov and
     Smirnov of classifiers; root mean square error, mean absolute error and R2 of estimates.
     """
-    pair = options.pair(Model(model))
+    pair = remote.reached(options.pair(Model(model)), mode, options.threads)
     with terminal.progress("evaluating") as advance:
         kept = tuple(dict.fromkeys(name for name in (target, expected) if name is not None))
         given = evaluation.read(pair.model, data, limit, kept)

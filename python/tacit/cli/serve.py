@@ -143,6 +143,20 @@ class ServeOptions:
             show_default=False,
         ),
     ] = None
+    fleet: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve in the fleet of this door: its --control.", show_default=False),
+    ] = None
+    fleet_secret: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret of the fleet, a copy of the door's file.")
+    ] = None
+    advertise: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where clients of the fleet reach this server. Default: as it listens."),
+    ] = None
+    server_id: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The server's name in the fleet. Default: by process and time.")
+    ] = None
     proxy_protocol: Annotated[
         bool,
         typer.Option(
@@ -188,6 +202,10 @@ class ServeOptions:
             ledger=self.ledger,
             metrics=self.metrics,
             proxy_protocol=self.proxy_protocol,
+            fleet=self.fleet,
+            fleet_secret=self.fleet_secret,
+            advertise=self.advertise,
+            server_id=self.server_id,
             budget=None if self.budget is None else budget_of(self.budget),
         )
 

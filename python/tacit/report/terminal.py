@@ -300,6 +300,21 @@ def show_run(content: dict[str, Any]) -> None:
         console.print(line, highlight=False)
 
 
+def show_throughput(content: dict[str, Any]) -> None:
+    """Predictions an hour, and what a thousand of them cost."""
+    each, cpu = content["per_1000"], content["per_1000"]["cpu_seconds"]
+    for line in (
+        f"{content['predictions_per_hour']:,.0f} predictions an hour with {content['clients']} clients on the same "
+        f"cores; {content['predictions_per_core_hour']:,.0f} of a core and an hour of the server",
+        f"{content['sessions']} sessions in {content['seconds']:.1f} s, {content['failed']} failed; half took at most "
+        f"{content['session_seconds']['p50']:.3f} s, 99 of 100 at most {content['session_seconds']['p99']:.3f} s",
+        f"1,000 predictions: ${each['dollars']:.4f}, {cpu['server']:,.1f} s of the server's processor and "
+        f"{cpu['client']:,.1f} s of clients', {each['bytes']['client_to_server'] / 1e6:,.1f} MB to the server and "
+        f"{each['bytes']['server_to_client'] / 1e6:,.1f} MB back",
+    ):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
 def show_address(address: str, pin: str | None, metrics: str | None = None) -> None:
     """Where a server listens, and the command that reaches it."""
     console.print(f"listening on {address}", highlight=False)

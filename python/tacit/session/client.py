@@ -150,6 +150,7 @@ class Client:
     Inputs may have NaN, which stands for a missing value, or be infinite only with `missing`, for models of tables.
     `keep_keys` leaves something with the server by which the next session begins sooner, without new base OTs; the
     server can tell then that both sessions are of the same client. A copy of the client starts with none.
+    `follow` goes to the server that the door of a fleet names; else the door passes the client on.
     """
 
     server: str
@@ -175,6 +176,7 @@ class Client:
     model_commitment: str | None = None
     card_key: str | None = None
     missing: bool = False
+    follow: bool = True
     schema: Schema | Path | None = None
     kept: _core.KeptKeys = field(default_factory=_core.KeptKeys, init=False, repr=False, compare=False)
 
@@ -195,6 +197,7 @@ class Client:
         options = {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
         leaking = {name: True for name in ("accept_leakage", "missing") if getattr(self, name)}
         leaking |= {"missing": True} if missing else {}
+        leaking |= {} if self.follow else {"follow": False}
         retrying = {"retry_for": self.retry_for} if self.retry_for else {}
         return json.dumps({**options, **leaking, **retrying, "timeouts": timeouts(self)})
 

@@ -51,6 +51,9 @@ class Listening:
     `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
     model card.
     `post_quantum` makes base transfers by ML-KEM-768 as well as by elliptic curves.
+    `fleet` (HOST:PORT) is the control address of a door (`tacit.session.door`), and `fleet_secret` the file of its
+    secret: clients then come with tickets of that door alone, or are passed on by it. `advertise` (HOST:PORT) is where
+    they reach this server, if not where it listens, and `server_id` its name in the fleet.
     """
 
     listen: str
@@ -86,6 +89,10 @@ class Listening:
     metrics: str | None = None
     proxy_protocol: bool = False
     post_quantum: bool = False
+    fleet: str | None = None
+    fleet_secret: Path | None = None
+    advertise: str | None = None
+    server_id: str | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -98,6 +105,10 @@ class Listening:
             raise MisuseError("--client-crl lists certificates of --client-ca, which is missing")
         if self.plaintext and (self.certificate or self.client_ca or self.key_file):
             raise MisuseError("--plaintext excludes --certificate, --key, --key-file and --client-ca")
+        if (self.fleet is None) != (self.fleet_secret is None):
+            raise MisuseError("--fleet and --fleet-secret belong together")
+        if self.fleet is None and (self.advertise or self.server_id):
+            raise MisuseError("--advertise and --server-id are for servers of a --fleet")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
@@ -111,7 +122,8 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
-        counted = {"tokens": self.tokens, "ledger": self.ledger, "card": self.card}
+        chosen |= {"fleet": self.fleet, "advertise": self.advertise, "server_id": self.server_id}
+        counted = {"fleet_secret": self.fleet_secret, "tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
         link = self.link or self.network or (OWN if planned else None)
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, link)}
@@ -154,6 +166,11 @@ class Server:
     def waiting(self) -> int:
         """Sessions that wait for others to end."""
         return self.core.counts[1]
+
+    @property
+    def fleet(self) -> str | None:
+        """Why the door of the fleet does not know this server now; empty where it does, None without a fleet."""
+        return self.core.fleet
 
     def stop(self) -> None:
         """End `sessions` without waiting for sessions in progress."""

@@ -11,6 +11,7 @@ use super::ferret;
 use super::ferret::params::Set;
 use super::schedule::{Schedule, Sourcing, Step};
 use super::softspoken;
+use crate::audit;
 use crate::session::Domain;
 
 /// The most correlations that a single call makes.
@@ -71,6 +72,8 @@ pub(crate) trait Pool {
     fn len(&self) -> usize;
     /// Makes room for `count` more.
     fn make_room(&mut self, count: usize);
+    /// The position of the first correlation in the session's stream.
+    fn first(&self) -> u64;
     /// Takes the first `count` out.
     fn split_off(&mut self, count: usize) -> Self;
 }
@@ -129,6 +132,10 @@ impl<S: Side> End<S> {
             return Err(Error::internal(format!("{count} correlations, {available} available")));
         }
         self.schedule.take(count);
+        if audit::is_on() {
+            let places = [self.pool.first(), count as u64].map(u64::to_le_bytes);
+            audit::correlations(&self.domain.digest(b"consumed", &[&places[0], &places[1]]));
+        }
         Ok(self.pool.split_off(count))
     }
 

@@ -28,6 +28,7 @@ use super::schedule::Sourcing;
 use super::setup::{self, Accepting, Offered, TreeSums, sums_layout};
 use super::softspoken::{Corrections, Field, corrections_layout};
 use super::{CotReceiver, CotSender};
+use crate::audit;
 use crate::base::COUNT;
 use crate::base::hybrid::{Request, request_cost};
 use crate::session::{Domain, SessionId};
@@ -123,7 +124,10 @@ impl Setup {
         rng: &mut Random,
     ) -> Result<(CotSender, CotReceiver, Option<Kept>)> {
         let (mut sender, mut receiver) = match self.kept.take() {
-            Some(kept) => self.resume(ch, rng, kept)?,
+            Some(kept) => {
+                audit::kept(&kept.name());
+                self.resume(ch, rng, kept)?
+            }
             None => self.fresh(ch, rng)?,
         };
         let keep = || Kept::new(&self.session, sender.take_grain(), receiver.take_grain());

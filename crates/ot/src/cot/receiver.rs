@@ -111,6 +111,10 @@ impl Pool for ReceiverBatch {
         self.len()
     }
 
+    fn first(&self) -> u64 {
+        self.first
+    }
+
     fn make_room(&mut self, count: usize) {
         self.blocks.make_room(count);
         self.choices.make_room(count);

@@ -106,6 +106,10 @@ impl Pool for SenderBatch {
         self.len()
     }
 
+    fn first(&self) -> u64 {
+        self.first
+    }
+
     fn make_room(&mut self, count: usize) {
         self.blocks.make_room(count);
     }

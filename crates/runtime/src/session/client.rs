@@ -159,7 +159,8 @@ impl Client {
     pub(crate) fn report(&self, channel: &mut Channel) -> Report {
         let report = Report::metered(&self.plan, self.done, channel.meter());
         let (offered, key_exchange) = (Some(self.offered.clone()), channel.key_exchange());
-        Report { resumed: self.resumed, offered, key_exchange, ..report }
+        let door = channel.detour().map(Into::into);
+        Report { resumed: self.resumed, offered, key_exchange, door, ..report }
     }
 
     /// Says goodbye.

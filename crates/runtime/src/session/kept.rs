@@ -33,6 +33,11 @@ impl KeptKeys {
         self.held().pop_back()
     }
 
+    /// Returns the name of those that the next session takes.
+    pub(crate) fn next(&self) -> Option<[u8; 32]> {
+        self.held().back().map(Kept::name)
+    }
+
     /// Keeps these too; the oldest give way when there are too many.
     pub(crate) fn put(&self, kept: Kept) {
         let mut held = self.held();

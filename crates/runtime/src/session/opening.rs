@@ -3,6 +3,7 @@
 use ot::Kept;
 use ring::Random;
 use sha2::{Digest, Sha256};
+use wire::fleet::{Amount, DoorRequest, Preface};
 use wire::{
     Admission, Channel, Cost, Error, HEADER_LEN, Message, Result, Role, decode_frame, encode_frame,
     tags,
@@ -15,7 +16,7 @@ use crate::session::input::random;
 use crate::session::kept::KeptKeys;
 
 /// Changes with every change of the bytes on the wire.
-const PROTOCOL: u32 = 14;
+pub const PROTOCOL: u32 = 15;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-m2";
@@ -146,6 +147,34 @@ impl Message for SessionRequest {
     }
 }
 
+/// Returns what a client that wants this asks a door for, of so much.
+///
+/// # Errors
+/// [`Error::Misuse`] for a token that is none.
+pub fn door_request(asking: &Asking<'_>, amount: Amount) -> Result<DoorRequest> {
+    let token = asking.token.map(token_bytes).transpose()?;
+    Ok(DoorRequest {
+        protocol: PROTOCOL,
+        model: asking.model.map_or([0; 32], model_name),
+        token: token.unwrap_or_default(),
+        kept: asking.keys.and_then(KeptKeys::next).unwrap_or_default(),
+        amount,
+    })
+}
+
+/// Returns a token in 64 hexadecimal digits; `None` for zeros, which stand for none.
+pub fn token_digits(token: &[u8; 32]) -> Option<Zeroizing<String>> {
+    if *token == [0; 32] {
+        return None;
+    }
+    let mut digits = Zeroizing::new(String::with_capacity(64));
+    for byte in token {
+        let both = [byte >> 4, byte & 15];
+        digits.extend(both.map(|d| char::from_digit(d.into(), 16).unwrap_or('0')));
+    }
+    Some(digits)
+}
+
 /// Decides about an offer.
 pub type Trusts<'a> = dyn Fn(&Plan, &Provenance) -> Result<()> + 'a;
 
@@ -170,6 +199,9 @@ pub struct Asking<'a> {
 pub struct Visitor {
     pub(crate) theirs: [u8; 32],
     request: SessionRequest,
+    ticket: Option<Vec<u8>>,
+    /// Bytes before the opening.
+    before: usize,
 }
 
 impl Visitor {
@@ -180,6 +212,11 @@ impl Visitor {
     /// of another release or bytes that are no opening.
     pub fn read(bytes: &[u8]) -> Result<Option<Self>, (Vec<u8>, Error)> {
         let alone = |error| (Vec::new(), error);
+        let Some((preface, opening)) = Preface::read(bytes).map_err(alone)? else {
+            return Ok(None);
+        };
+        let before = bytes.len() - opening.len();
+        let bytes = opening;
         let Some((hello, rest)) = decode_frame::<Hello>(bytes, 0, &()).map_err(alone)? else {
             return Ok(None);
         };
@@ -189,7 +226,28 @@ impl Visitor {
             return Err((encode_frame(&ours, 0).unwrap_or_default(), error));
         }
         let request = decode_frame::<SessionRequest>(rest, 1, &()).map_err(alone)?;
-        Ok(request.map(|(request, _)| Self { theirs: hello.nonce, request }))
+        let ticket = match preface {
+            Some(Preface::Shows(ticket)) => Some(ticket),
+            // A server that is no door serves the client itself.
+            Some(Preface::Follows(_)) | None => None,
+        };
+        Ok(request.map(|(request, _)| Self { theirs: hello.nonce, request, ticket, before }))
+    }
+
+    /// Returns how many bytes a server reads of a client that began with `bytes`, to have its
+    /// whole opening at least.
+    pub fn wanted(bytes: &[u8]) -> usize {
+        Preface::most(bytes) + OPENING
+    }
+
+    /// Returns the ticket of a door that the client showed.
+    pub fn ticket(&self) -> Option<&[u8]> {
+        self.ticket.as_deref()
+    }
+
+    /// Returns the bytes that stood before the opening.
+    pub const fn before(&self) -> usize {
+        self.before
     }
 
     /// Returns the frames of a server that says `admission` and nothing else.
@@ -221,7 +279,8 @@ impl Visitor {
         }
         let request = channel.receive(&())?;
         channel.send(&ours)?;
-        Ok(Met { visitor: Self { theirs: theirs.nonce, request }, ours: ours.nonce })
+        let visitor = Self { theirs: theirs.nonce, request, ticket: None, before: 0 };
+        Ok(Met { visitor, ours: ours.nonce })
     }
 
     /// Whether the client named no model.
@@ -246,16 +305,7 @@ impl Visitor {
 
     /// Returns the token that the client showed, in 64 hexadecimal digits; `None` for none.
     pub fn token(&self) -> Option<Zeroizing<String>> {
-        if self.request.token == [0; 32] {
-            return None;
-        }
-        let mut digits = Zeroizing::new(String::with_capacity(64));
-        for byte in self.request.token {
-            digits.extend(
-                [byte >> 4, byte & 15].map(|d| char::from_digit(d.into(), 16).unwrap_or('0')),
-            );
-        }
-        Some(digits)
+        token_digits(&self.request.token)
     }
 }
 

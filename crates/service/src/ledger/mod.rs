@@ -3,6 +3,7 @@
 mod budget;
 mod rows;
 mod schema;
+mod tickets;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +17,9 @@ use crate::identity::Client;
 use crate::refused::{Limit, Refused};
 
 pub use self::budget::Budget;
-use self::budget::exceeded;
 use self::rows::{budget_of, limit, store, usage_of};
+pub use self::tickets::Reservation;
+use self::tickets::too_much;
 
 /// The inputs that clients have used, and the limits that operators have set.
 ///
@@ -123,7 +125,7 @@ impl Ledger {
         let outcome = self.write(|transaction| {
             let budget = budget_of(transaction, &key, model)?.unwrap_or(*default);
             let usage = usage_of(transaction, &key, model)?.unwrap_or_default().at(now);
-            if let Some(refused) = exceeded(&budget, &usage, inputs, now) {
+            if let Some(refused) = too_much(transaction, (&key, model), default, inputs, now)? {
                 return Ok(Err(refused));
             }
             let usage = usage.plus(inputs);

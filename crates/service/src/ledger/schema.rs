@@ -42,6 +42,20 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// One row for each ticket of which inputs are set aside or were redeemed.
+const TICKETS: &str = "
+    CREATE TABLE IF NOT EXISTS tickets (
+        id BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 16),
+        client TEXT NOT NULL,
+        model TEXT NOT NULL,
+        inputs INTEGER NOT NULL CHECK (inputs >= 0),
+        expiry INTEGER NOT NULL,
+        redeemed INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS tickets_of ON tickets (client, model);
+    CREATE INDEX IF NOT EXISTS tickets_over ON tickets (expiry);
+";
+
 /// Held while a thread of this process opens a ledger.
 static OPENING: Mutex<()> = Mutex::new(());
 
@@ -133,6 +147,8 @@ fn connect(path: &Path, create: bool) -> Result<Connection, Failure> {
         }
         transaction.commit().map_err(failed)?;
     }
+    // Ledgers of earlier releases have no tickets, and those releases take no notice of them.
+    connection.execute_batch(TICKETS).map_err(failed)?;
     check(path, &connection, failed)?;
     Ok(connection)
 }

@@ -5,6 +5,7 @@
 mod files;
 mod limits;
 mod operators;
+mod tickets;
 
 use std::time::Duration;
 

@@ -42,6 +42,7 @@ pub(crate) struct Metrics {
     rounds: Count,
     cpu: Counter<f64, AtomicU64>,
     panics: Counter,
+    lost_doors: Counter,
     times: Family<Labels, Histogram>,
     active: Family<Labels, Gauge>,
     now: Now,
@@ -102,6 +103,7 @@ impl Metrics {
             rounds: counts(&mut registry, "rounds", "Rounds of sessions that finished"),
             cpu: Counter::default(),
             panics: Counter::default(),
+            lost_doors: Counter::default(),
             times: Family::new_with_constructor(times as fn() -> Histogram),
             active: Family::default(),
             now: Now::new(&mut registry),
@@ -116,6 +118,8 @@ impl Metrics {
         r.register("tacit_session_cpu_seconds", cpu, metrics.cpu.clone());
         let panics = "Sessions that ended in a defect of this program";
         r.register("tacit_panics", panics, metrics.panics.clone());
+        let lost = "Control connections with the door of a fleet that failed";
+        r.register("tacit_fleet_connections_lost", lost, metrics.lost_doors.clone());
         let build: Family<Labels, Gauge> = Family::default();
         build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").into())]).set(1);
         r.register("tacit_build_info", "The release that serves", build);
@@ -175,6 +179,11 @@ impl Metrics {
     /// Counts a session that ended in a defect.
     pub(crate) fn count_panic(&self) {
         self.panics.inc();
+    }
+
+    /// Counts a control connection with a fleet's door that ended.
+    pub(crate) fn count_lost_door(&self) {
+        self.lost_doors.inc();
     }
 
     /// All numbers, those of the moment included, as text.

@@ -54,6 +54,7 @@ fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
         timeouts: Timeouts::default(),
         link: None,
         policy: Policy::default(),
+        fleet: None,
         limits: Limits::default(),
         most_inputs: 4,
         threads: 1,

@@ -7,17 +7,24 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
+use rustls::server::Acceptor;
 use rustls::{Connection, ServerConnection};
 use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
+use crate::fleet::DOOR_PROTOCOL;
+use crate::tags;
 use crate::transport::certificate::subject;
 use crate::transport::proxy::Preamble;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
 
+/// Most bytes of a hello of TLS that are looked at.
+const MOST_HELLO: usize = 1 << 14;
+/// The first byte of a PROXY v2 header, with which neither TLS nor a frame begins.
+const FIRST_OF_HEADER: u8 = b'\r';
 /// Reads of one connection before others have their turn.
 const TURN: usize = 16;
 
@@ -38,9 +45,23 @@ pub struct Incoming {
     /// What comes before everything else, until it is whole.
     preamble: Option<Preamble>,
     source: Option<SocketAddr>,
+    /// What was added to the header to vouch for it.
+    voucher: Vec<u8>,
+    /// Whether there may be a header, and its first byte has not come yet.
+    maybe: bool,
+    /// How the connection goes on when it is known what its client is.
+    undecided: Option<Undecided>,
+    relayed: bool,
     tls: Option<Box<Connection>>,
     /// May hold the client's token.
     early: Zeroizing<Vec<u8>>,
+}
+
+/// A connection to a door whose client has not yet said whether it follows doors.
+struct Undecided {
+    tls: Option<ServerTls>,
+    /// All clients are passed on.
+    all: bool,
 }
 
 impl Incoming {
@@ -51,15 +72,67 @@ impl Incoming {
     /// [`Error::Misuse`] for plaintext from elsewhere, [`Error::Transport`] for a connection that
     /// is gone.
     pub fn new(stream: TcpStream, tls: Option<&ServerTls>) -> Result<Self> {
+        let session = tls.map(|tls| ServerConnection::new(tls.config.clone())).transpose();
+        let session = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
+        Ok(Self { tls: session, ..Self::accepted(stream, tls.is_none())? })
+    }
+
+    fn accepted(stream: TcpStream, is_plaintext: bool) -> Result<Self> {
         let lost = |e| io_error(&e, std::time::Duration::ZERO);
         stream.set_nonblocking(true).map_err(lost)?;
         stream.set_nodelay(true).map_err(lost)?;
-        if tls.is_none() && !stream.peer_addr().map_err(lost)?.ip().is_loopback() {
+        if is_plaintext && !stream.peer_addr().map_err(lost)?.ip().is_loopback() {
             return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
         }
-        let session = tls.map(|tls| ServerConnection::new(tls.config.clone())).transpose();
-        let tls = session.map_err(|e| refuse(&e))?.map(|session| Box::new(session.into()));
-        Ok(Self { stream, preamble: None, source: None, tls, early: Zeroizing::new(Vec::new()) })
+        Ok(Self {
+            stream,
+            preamble: None,
+            source: None,
+            voucher: Vec::new(),
+            maybe: false,
+            undecided: None,
+            relayed: false,
+            tls: None,
+            early: Zeroizing::new(Vec::new()),
+        })
+    }
+
+    /// Begins with a `stream` that the door of a fleet has accepted. What the client says first is looked at
+    /// and left where it is, so that a client who does not follow doors can be passed on; so are
+    /// `all` where that is said.
+    ///
+    /// # Errors
+    /// As [`Incoming::new`].
+    pub fn at_door(stream: TcpStream, tls: Option<&ServerTls>, all: bool) -> Result<Self> {
+        let undecided = Some(Undecided { tls: tls.map(ServerTls::door), all });
+        Ok(Self { undecided, ..Self::accepted(stream, tls.is_none())? })
+    }
+
+    /// Whether its client does not follow doors, or none does here: it is to be passed on as it is.
+    pub const fn is_relayed(&self) -> bool {
+        self.relayed
+    }
+
+    /// Returns the socket, of which nothing was read if the client is to be passed on.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
+    /// Allows for a PROXY v2 header, of which the caller has to see who [vouches](Incoming::voucher) for it.
+    #[must_use]
+    pub fn maybe_proxied(self) -> Self {
+        Self { maybe: true, ..self }
+    }
+
+    /// Returns what came with a PROXY v2 header to vouch for it; empty without.
+    pub fn voucher(&self) -> &[u8] {
+        &self.voucher
+    }
+
+    /// Drops the first `count` of the bytes that have arrived.
+    pub fn skip(&mut self, count: usize) {
+        let count = count.min(self.early.len());
+        self.early.drain(..count);
     }
 
     /// Expects a PROXY v2 header first, as load balancers send it.
@@ -102,13 +175,20 @@ impl Incoming {
     pub fn advance(&mut self, wanted: usize) -> Result<Arrival> {
         for _ in 0..TURN {
             let missing = wanted.saturating_sub(self.early.len());
-            if missing == 0 {
+            if missing == 0 || self.relayed {
+                return Ok(Arrival::Here);
+            }
+            if (self.maybe || self.undecided.is_some()) && !self.decide()? {
+                return Ok(Arrival::Waiting);
+            }
+            if self.relayed {
                 return Ok(Arrival::Here);
             }
             let moved = match (&mut self.preamble, &mut self.tls) {
                 (Some(preamble), _) => match preamble.missing()? {
                     0 => {
                         self.source = preamble.source()?;
+                        self.voucher = preamble.voucher().unwrap_or_default().to_vec();
                         self.preamble = None;
                         continue;
                     }
@@ -131,6 +211,68 @@ impl Incoming {
             }
         }
         Ok(Arrival::More)
+    }
+
+    /// Looks at what the client says first, as far as it is there, and leaves it there; whether
+    /// that was enough to know how the connection goes on.
+    fn decide(&mut self) -> Result<bool> {
+        let mut first = vec![0; if self.maybe { 1 } else { MOST_HELLO }];
+        let seen = match self.stream.peek(&mut first) {
+            Ok(0) => return Err(closed()),
+            Ok(seen) => first.get(..seen).unwrap_or_default(),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(false);
+            }
+            Err(e) => return Err(io_error(&e, std::time::Duration::ZERO)),
+        };
+        if self.maybe {
+            self.maybe = false;
+            self.preamble = (seen.first() == Some(&FIRST_OF_HEADER)).then(Preamble::default);
+            return Ok(true);
+        }
+        let Some(undecided) = &self.undecided else { return Ok(true) };
+        let follows = match &undecided.tls {
+            None => seen.first() == Some(&tags::DOOR_REQUEST),
+            Some(_) => match follows(seen)? {
+                Some(follows) => follows,
+                None if seen.len() >= MOST_HELLO => {
+                    return Err(Error::peer("a hello of TLS", "a longer one than any"));
+                }
+                None => return Ok(false),
+            },
+        };
+        self.relayed = undecided.all || !follows;
+        if !self.relayed
+            && let Some(tls) = &undecided.tls
+        {
+            let session = ServerConnection::new(tls.config.clone()).map_err(|e| refuse(&e))?;
+            self.tls = Some(Box::new(session.into()));
+        }
+        self.undecided = None;
+        Ok(true)
+    }
+
+    /// Sends `bytes` and leaves the connection open, for one who waits. A client that does not take
+    /// them is gone.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn tell(&mut self, bytes: &[u8]) -> Result<()> {
+        let lost = |e: std::io::Error| io_error(&e, std::time::Duration::ZERO);
+        let Some(tls) = &mut self.tls else { return self.stream.write_all(bytes).map_err(lost) };
+        tls.writer().write_all(bytes).map_err(lost)?;
+        while tls.wants_write() {
+            tls.write_tls(&mut self.stream).map_err(lost)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the client has closed its connection, as far as is known without waiting.
+    pub fn is_gone(&self) -> bool {
+        match self.stream.peek(&mut [0]) {
+            Ok(seen) => seen == 0,
+            Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        }
     }
 
     /// Sends `bytes` and ends the connection, without waiting for a peer that does not read.
@@ -167,6 +309,26 @@ impl Incoming {
         let tcp = Tcp::new(self.stream, session, self.early, timeouts)?;
         Ok(Channel::new(Role::Server, Box::new(tcp)))
     }
+}
+
+/// Whether a client follows doors, by its hello of TLS; `None` while that is not whole.
+fn follows(mut seen: &[u8]) -> Result<Option<bool>> {
+    let mut acceptor = Acceptor::default();
+    while !seen.is_empty() {
+        if acceptor.read_tls(&mut seen).is_err() {
+            return Ok(None);
+        }
+        match acceptor.accept() {
+            Ok(Some(accepted)) => {
+                let hello = accepted.client_hello();
+                let named = hello.alpn().is_some_and(|mut names| names.any(|n| n == DOOR_PROTOCOL));
+                return Ok(Some(named));
+            }
+            Ok(None) => {}
+            Err((error, _)) => return Err(refuse(&error)),
+        }
+    }
+    Ok(None)
 }
 
 fn read(stream: &mut TcpStream, missing: usize, early: &mut Vec<u8>) -> std::io::Result<usize> {

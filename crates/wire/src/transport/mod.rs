@@ -2,6 +2,7 @@
 
 pub(crate) mod authority;
 pub(crate) mod certificate;
+pub(crate) mod following;
 pub(crate) mod incoming;
 mod key_file;
 pub(crate) mod link;

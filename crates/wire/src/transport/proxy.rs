@@ -11,6 +11,39 @@ const HEAD: usize = 16;
 /// Longest remainder: addresses, and additions that are skipped.
 const LONGEST: usize = 2048;
 
+/// Type of an addition by which a fleet vouches for a header: the first that the protocol leaves to
+/// applications (section 2.2.7).
+const VOUCHER: u8 = 0xe0;
+
+/// Returns the header of a connection from `source` that is passed on to `destination`, with a
+/// `voucher` of up to 255 bytes. Addresses of two families are both written as IPv6.
+pub fn proxy_header(source: SocketAddr, destination: SocketAddr, voucher: &[u8]) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let family = match (source.ip(), destination.ip()) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            rest.extend(from.octets());
+            rest.extend(to.octets());
+            0x11
+        }
+        (from, to) => {
+            let wide = |ip: IpAddr| match ip {
+                IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                IpAddr::V6(ip) => ip,
+            };
+            rest.extend(wide(from).octets());
+            rest.extend(wide(to).octets());
+            0x21
+        }
+    };
+    rest.extend(source.port().to_be_bytes());
+    rest.extend(destination.port().to_be_bytes());
+    let voucher = voucher.get(..voucher.len().min(255)).unwrap_or_default();
+    rest.extend([VOUCHER, 0, voucher.len() as u8]);
+    rest.extend(voucher);
+    let length = (rest.len() as u16).to_be_bytes();
+    [&SIGNATURE[..], &[0x21, family], &length, &rest].concat()
+}
+
 /// A header as far as it has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Preamble(Vec<u8>);
@@ -40,6 +73,25 @@ impl Preamble {
 
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
+    }
+
+    /// What the sender of a whole header added to vouch for it, if anything.
+    pub(crate) fn voucher(&self) -> Option<&[u8]> {
+        let addresses = match self.0.get(13)? {
+            0x11 => 12,
+            0x21 => 36,
+            _ => return None,
+        };
+        let mut rest = self.0.get(HEAD + addresses..)?;
+        while let Some(([kind, high, low], more)) = rest.split_first_chunk::<3>() {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            let (value, next) = more.split_at_checked(length)?;
+            if *kind == VOUCHER {
+                return Some(value);
+            }
+            rest = next;
+        }
+        None
     }
 
     /// The address in a header that is whole.
@@ -96,6 +148,27 @@ mod tests {
         }
         assert_eq!(at, bytes.len());
         preamble.source()
+    }
+
+    #[test]
+    fn what_is_written_is_read_with_its_voucher() {
+        let addresses: [SocketAddr; 3] = [
+            ([10, 1, 2, 3], 7).into(),
+            ([127, 0, 0, 1], 9).into(),
+            ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 80).into(),
+        ];
+        for source in addresses {
+            for destination in addresses {
+                let bytes = proxy_header(source, destination, &[7; 56]);
+                assert_eq!(parsed(&bytes), Ok(Some(source)));
+                let mut preamble = Preamble::default();
+                preamble.extend(&bytes);
+                assert_eq!(preamble.voucher(), Some(&[7; 56][..]));
+            }
+        }
+        let mut cut = Preamble::default();
+        cut.extend(&header(0x21, 0x11, &[&[0; 12][..], &[0xe0, 0, 9, 1]].concat()));
+        assert_eq!(cut.voucher(), None);
     }
 
     #[test]

@@ -156,6 +156,14 @@ impl Transport for Tcp {
         self.session.as_ref()?.key_exchange()
     }
 
+    fn is_door(&self) -> bool {
+        self.session.as_ref().is_some_and(Session::is_door)
+    }
+
+    fn binding(&self) -> Option<[u8; 32]> {
+        self.session.as_ref()?.binding()
+    }
+
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         remaining(self.patience.deadline).ok_or_else(too_long)?;
         if self.session.is_none() {

@@ -26,6 +26,7 @@ use self::provider::provider;
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
+use crate::fleet::DOOR_PROTOCOL;
 use crate::transport::authority::{Certified, SelfSigned, roots};
 use crate::transport::key_file;
 use crate::transport::pin::{Pin, Pinned};
@@ -162,6 +163,15 @@ impl ClientTls {
         Ok(Self(Arc::new(config)))
     }
 
+    /// Says in the handshake that this client follows doors; [`Channel::is_door`] tells then
+    /// whether the peer is one. A server that is none takes no notice.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        let mut config = ClientConfig::clone(&self.0);
+        config.alpn_protocols = vec![DOOR_PROTOCOL.to_vec()];
+        Self(Arc::new(config))
+    }
+
     /// Shakes hands over `stream` with the server called `host`.
     ///
     /// # Errors
@@ -221,6 +231,15 @@ impl ServerTls {
         Ok(Self { config: Arc::new(config), expiry, revocation_expiry })
     }
 
+    /// Returns the settings of a door, which says in the handshake that it is one to clients who
+    /// follow doors.
+    #[must_use]
+    pub fn door(&self) -> Self {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = vec![DOOR_PROTOCOL.to_vec()];
+        Self { config: Arc::new(config), ..self.clone() }
+    }
+
     /// Returns when the certificate's time is over; none where it does not say.
     pub const fn expiry(&self) -> Option<SystemTime> {
         self.expiry
@@ -246,6 +265,8 @@ impl ServerTls {
 /// An established TLS connection, driven by the protocol thread.
 pub(crate) struct Session(pub(super) Connection);
 
+/// The label of exported keys (RFC 9266).
+const BINDING: &[u8] = b"EXPORTER-Channel-Binding";
 /// Room for what a few records add to their bytes.
 const RECORDS: usize = 256;
 
@@ -253,6 +274,20 @@ impl Session {
     /// The registered name of the group in which keys were exchanged.
     pub(crate) fn key_exchange(&self) -> Option<&'static str> {
         self.0.negotiated_key_exchange_group()?.name().as_str()
+    }
+
+    /// Whether the door's protocol was agreed on.
+    pub(crate) fn is_door(&self) -> bool {
+        self.0.alpn_protocol() == Some(DOOR_PROTOCOL)
+    }
+
+    /// A value that both ends derive from the keys of this connection, and nobody else can.
+    pub(crate) fn binding(&self) -> Option<[u8; 32]> {
+        let exported = match &self.0 {
+            Connection::Client(one) => one.export_keying_material([0; 32], BINDING, None),
+            Connection::Server(one) => one.export_keying_material([0; 32], BINDING, None),
+        };
+        exported.ok()
     }
 
     /// Encrypts `bytes`.

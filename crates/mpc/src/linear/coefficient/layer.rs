@@ -264,10 +264,13 @@ impl Layer {
             .and(Unit::Answered, responses * degree)
             .and(Unit::Kept, self.outputs() as f64)
             .and(Unit::Transformed, inputs * self.unfolding() * degree);
+        // Weights that the server does not keep are transformed once for each product.
+        let keeps = product::keeps(&self.packing, self.params);
+        let again = if keeps { 0.0 } else { degree * pairs };
         match product::kernel(self).direct_work() {
             Some(work) => both.and(Unit::Direct, pairs * work as f64),
             None => both
-                .and(Unit::Transformed, 2.0 * degree * (operands + responses))
+                .and(Unit::Transformed, 2.0 * degree * (operands + responses) + again)
                 .and(Unit::Pointwise, 2.0 * degree * pairs),
         }
     }
@@ -325,7 +328,7 @@ pub(super) fn labour(packing: &Folding, params: Params) -> usize {
     let outputs = packing.image_outputs() * packing.batch();
     let useful = outputs.div_ceil(packing.responses().max(1));
     let direct = packing.work().saturating_mul(degree + useful);
-    let transformed = product::transformed(degree, packing.pairs(), ciphertexts);
+    let transformed = product::transformed(packing, params);
     direct.min(transformed).saturating_add(ciphertexts.saturating_mul(degree * ENCRYPTED))
 }
 

@@ -22,6 +22,7 @@ mod clear;
 mod client;
 mod folded;
 mod layer;
+mod narrow;
 mod packing;
 mod preprocess;
 mod product;

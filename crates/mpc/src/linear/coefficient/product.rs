@@ -1,12 +1,14 @@
 //! The server's products of a tile: ciphertexts in, one sum per output block out.
 
 use he::rlwe::direct::{self, TOGETHER};
-use he::rlwe::{Accumulator, Ciphertext, Direct, Operand, Weights};
+use he::rlwe::{Accumulator, Ciphertext, Direct, Operand, Params, Weights};
 use pricing::fixed::lattice::direct::{POINTWISE, TRANSFORMED};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use super::layer::Layer;
+use super::narrow::Narrow;
+use super::packing::Folding;
 use crate::defect::defect;
 use crate::linear::transport::misuse;
 use crate::parallel;
@@ -14,6 +16,11 @@ use crate::parallel;
 /// Ciphertexts that are multiplied together, so that sums are read and written once
 /// for all of them.
 pub(super) const BATCH: usize = 8;
+
+/// Bytes of transformed weights that a server keeps of one layer. A layer that would need more
+/// keeps none and transforms its weights whenever it uses them, unless direct products take less
+/// work than that.
+const KEPT: usize = 64 << 20;
 
 /// How products are computed; follows from the layer's shape alone.
 #[derive(Debug)]
@@ -46,21 +53,18 @@ impl Kernel {
 pub struct ServerWeights {
     kernel: Kernel,
     /// Weights for the direct kernel, by group, [`TOGETHER`] output blocks, input block, power
-    /// and output block.
-    plain: Zeroizing<Vec<i32>>,
-    /// Weights for the transforms, by group, output block and input block.
-    polynomials: Vec<Polynomial>,
+    /// and output block; or those of the polynomials that are transformed whenever they are used,
+    /// by group, output block, input block and power.
+    plain: Narrow,
+    /// Weights for the transforms, by group, output block and input block; those behind the last
+    /// are in `plain`.
+    polynomials: Vec<Weights>,
+    /// The powers of X at which weights stand.
+    powers: Vec<usize>,
     /// One per output channel, at accumulator scale.
     bias: Zeroizing<Vec<i64>>,
     /// The weights as they came, for products in the clear; empty unless these were asked for.
     weight: Zeroizing<Vec<i32>>,
-}
-
-/// A polynomial of weights for the evaluation basis.
-enum Polynomial {
-    Ready(Weights),
-    /// Transformed whenever it is used: there was no memory left.
-    Plain(Zeroizing<Vec<i32>>),
 }
 
 /// The kernel of the least work for `layer`.
@@ -74,27 +78,34 @@ pub(super) fn kernel(layer: &Layer) -> Kernel {
     let Ok(plan) = Direct::new(layer.params, &powers, layer.largest, total, &useful) else {
         return Kernel::Transform;
     };
-    let degree = layer.params.degree();
-    let products = packing.pairs();
-    let evaluated = transformed(degree, products, packing.polynomials() + packing.responses());
-    if products.saturating_mul(plan.work()) <= evaluated {
+    let evaluated = transformed(packing, layer.params);
+    if packing.pairs().saturating_mul(plan.work()) <= evaluated {
         Kernel::Direct(Box::new(plan))
     } else {
         Kernel::Transform
     }
 }
 
-/// Work of `products` in the evaluation basis and of the transforms of all ciphertexts, in
-/// multiplications of the direct kernel.
-pub(super) fn transformed(degree: usize, products: usize, ciphertexts: usize) -> usize {
+/// Work of all products in the evaluation basis, of the transforms of all ciphertexts and of those
+/// of weights that are not kept, in multiplications of the direct kernel.
+pub(super) fn transformed(packing: &Folding, params: Params) -> usize {
+    let (degree, products) = (params.degree(), packing.pairs());
+    let ciphertexts = packing.polynomials().saturating_add(packing.responses());
     let transforms = (2 * degree * TRANSFORMED).saturating_mul(ciphertexts);
-    products.saturating_mul(2 * degree * POINTWISE).saturating_add(transforms)
+    let again = if keeps(packing, params) { 0 } else { degree * TRANSFORMED };
+    products.saturating_mul(2 * degree * POINTWISE + again).saturating_add(transforms)
+}
+
+/// Whether a server keeps the transforms of the weights of a layer, if it has the memory.
+pub(super) fn keeps(packing: &Folding, params: Params) -> bool {
+    let step = step(&packing.powers(), params.degree());
+    packing.weight_polynomials().saturating_mul(Weights::bytes(params, step)) <= KEPT
 }
 
 impl ServerWeights {
     /// Encodes `weight` `[O, I/g, kh, kw]` and `bias` `[O]` for `layer`. Transformed
-    /// weights take from `memory`, in bytes, what they need; once it is used up, the
-    /// rest is transformed whenever it is used.
+    /// weights take from `memory`, in bytes, what they need; once it is used up, and in a layer
+    /// that would need a lot of it, weights are transformed whenever they are used.
     ///
     /// # Errors
     /// [`Error::Misuse`] for wrong lengths or weights too large for the layer.
@@ -108,12 +119,13 @@ impl ServerWeights {
             return Err(Error::misuse("weights wider than their layer says"));
         }
         let kernel = kernel(layer);
+        let powers = layer.packing.powers();
         let (plain, polynomials) = match &kernel {
             Kernel::Direct(plan) => (interleave(layer, plan, weight), Vec::new()),
-            Kernel::Transform => (Zeroizing::default(), transform(layer, weight, memory)?),
+            Kernel::Transform => transform(layer, weight, memory)?,
         };
         let (bias, weight) = (Zeroizing::new(bias.to_vec()), Zeroizing::default());
-        Ok(Self { kernel, plain, polynomials, bias, weight })
+        Ok(Self { kernel, plain, polynomials, powers, bias, weight })
     }
 
     /// Keeps `weight` as it is too, which preprocessed layers need.
@@ -133,7 +145,9 @@ impl ServerWeights {
     pub(super) fn work(&self) -> usize {
         match &self.kernel {
             Kernel::Direct(plan) => self.plain.len() / plan.terms() * plan.work(),
-            Kernel::Transform => self.polynomials.len(),
+            Kernel::Transform => {
+                self.polynomials.len() + self.plain.len() / self.powers.len().max(1)
+            }
         }
     }
 
@@ -146,6 +160,14 @@ impl ServerWeights {
             [] => Err(Error::misuse("weights that were not kept for preprocessed layers")),
             weight => Ok(weight),
         }
+    }
+
+    /// The transform of the polynomial at `place`, which is not kept.
+    fn again(&self, layer: &Layer, place: usize) -> Result<Weights> {
+        let terms = self.powers.len();
+        let start = place.checked_sub(self.polynomials.len()).ok_or_else(unfit)? * terms;
+        let values = self.plain.get(start..start + terms).ok_or_else(unfit)?;
+        in_evaluation(layer, &self.powers, &values)
     }
 
     /// The sums of one tile of `group`.
@@ -178,50 +200,57 @@ impl std::fmt::Debug for ServerWeights {
     }
 }
 
-fn interleave(layer: &Layer, plan: &Direct, weight: &[i32]) -> Zeroizing<Vec<i32>> {
+fn interleave(layer: &Layer, plan: &Direct, weight: &[i32]) -> Narrow {
     let packing = &layer.packing;
     let (outputs, inputs) = (packing.output_blocks(), packing.input_blocks());
     let (terms, quads) = (plan.terms(), outputs.div_ceil(TOGETHER));
     let one = terms * TOGETHER;
-    let mut plain = Zeroizing::new(vec![0; packing.groups() * quads * inputs * one]);
+    let mut plain = Narrow::zeros(packing.groups() * quads * inputs * one, weight);
     for (group, output, input) in packing.blocks() {
         let start = ((group * quads + output / TOGETHER) * inputs + input) * one;
         for (term, from) in packing.weights(group, output, input).into_iter().enumerate() {
-            let to = plain.get_mut(start + term * TOGETHER + output % TOGETHER);
-            if let (Some(to), Some(from)) = (to, from.and_then(|from| weight.get(from))) {
-                *to = *from;
+            if let Some(value) = from.and_then(|from| weight.get(from)) {
+                plain.set(start + term * TOGETHER + output % TOGETHER, *value);
             }
         }
     }
     plain
 }
 
-fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<Vec<Polynomial>> {
-    let (packing, powers, degree) = (&layer.packing, layer.packing.powers(), layer.params.degree());
-    let step = step(&powers, degree);
-    let polynomials = packing.blocks().map(|(group, output, input)| {
-        let mut plain = Zeroizing::new(vec![0; degree]);
-        for (power, from) in powers.iter().zip(packing.weights(group, output, input)) {
-            let value = from.and_then(|from| weight.get(from));
-            if let (Some(to), Some(value)) = (plain.get_mut(*power), value) {
-                *to = *value;
+/// The polynomials that are not kept, and those that are: the first ones.
+fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<(Narrow, Vec<Weights>)> {
+    let (packing, powers) = (&layer.packing, layer.packing.powers());
+    let each = Weights::bytes(layer.params, step(&powers, layer.params.degree()));
+    let (all, mut ready) = (packing.weight_polynomials(), Vec::new());
+    let kept = if keeps(packing, layer.params) { all.min(*memory / each.max(1)) } else { 0 };
+    *memory -= kept * each;
+    let mut plain = Narrow::zeros((all - kept) * powers.len(), weight);
+    for (place, (group, output, input)) in packing.blocks().enumerate() {
+        let values = packing.weights(group, output, input).into_iter();
+        let values = values.map(|from| from.and_then(|from| weight.get(from)).copied());
+        let values: Zeroizing<Vec<i32>> =
+            Zeroizing::new(values.map(Option::unwrap_or_default).collect());
+        match place.checked_sub(kept) {
+            None => ready.push(in_evaluation(layer, &powers, &values)?),
+            Some(behind) => {
+                let start = behind * powers.len();
+                values.iter().enumerate().for_each(|(i, value)| plain.set(start + i, *value));
             }
         }
-        match memory.checked_sub(Weights::bytes(layer.params, step)) {
-            Some(left) => {
-                *memory = left;
-                ready(layer, &plain, step).map(Polynomial::Ready)
-            }
-            None => Ok(Polynomial::Plain(plain)),
-        }
-    });
-    polynomials.collect()
+    }
+    Ok((plain, ready))
 }
 
-/// A polynomial with weights at multiples of `step` only.
-fn ready(layer: &Layer, plain: &[i32], step: usize) -> Result<Weights> {
-    let wide =
-        Zeroizing::new(plain.iter().step_by(step).map(|w| i64::from(*w)).collect::<Vec<_>>());
+/// The transform of the polynomial with `values` at `powers`.
+fn in_evaluation(layer: &Layer, powers: &[usize], values: &[i32]) -> Result<Weights> {
+    let degree = layer.params.degree();
+    let step = step(powers, degree);
+    let mut wide = Zeroizing::new(vec![0; degree / step]);
+    for (power, value) in powers.iter().zip(values) {
+        if let Some(to) = wide.get_mut(power / step) {
+            *to = i64::from(*value);
+        }
+    }
     match step {
         1 => Weights::new(layer.params, &wide),
         step => Weights::in_power(layer.params, step, &wide),
@@ -295,14 +324,11 @@ impl Tile<'_> {
                 let blocks = sums.len();
                 let add = |(block, sum): (usize, &mut Accumulator)| {
                     let row = (group * blocks + block) * inputs + next;
-                    let weights = weights.polynomials.get(row..row + batch.len());
-                    for (arrived, weights) in batch.iter().zip(weights.ok_or_else(unfit)?) {
+                    for (place, arrived) in (row..).zip(&batch) {
                         let Arrived::Transform(operand) = arrived else { continue };
-                        match weights {
-                            Polynomial::Ready(weights) => sum.accumulate(operand, weights),
-                            Polynomial::Plain(plain) => {
-                                sum.accumulate(operand, &ready(layer, plain, 1)?)
-                            }
+                        match weights.polynomials.get(place) {
+                            Some(ready) => sum.accumulate(operand, ready),
+                            None => sum.accumulate(operand, &weights.again(layer, place)?),
                         }
                         .map_err(misuse)?;
                     }

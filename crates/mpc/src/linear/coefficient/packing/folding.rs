@@ -192,6 +192,11 @@ impl Folding {
         groups.flat_map(move |(g, o)| (0..inputs).map(move |i| (g, o, i)))
     }
 
+    /// The number of weight polynomials.
+    pub(in super::super) fn weight_polynomials(&self) -> usize {
+        self.groups().saturating_mul(self.output_blocks()).saturating_mul(self.input_blocks())
+    }
+
     /// Powers of X at which a weight polynomial has coefficients, the same for all of
     /// them. The order is that of [`Self::weights`].
     pub(in super::super) fn powers(&self) -> Vec<usize> {

@@ -1,0 +1,1 @@
+"""Many inputs over many sessions: what is done is kept, what fails is tried again."""

@@ -1,0 +1,1 @@
+"""A discrete-event simulator of a fleet, driven by measured costs of sessions."""

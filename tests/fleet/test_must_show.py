@@ -1,0 +1,58 @@
+"""Fleets under load: kills, replacement and scaling. `scenarios.py` prints the same at full size."""
+
+import pytest
+
+from fleet.scenarios import Stage, kills, rolling, scaling
+
+
+@pytest.fixture
+def stage(mnist, tmp_path):
+    """Set a stage, which is cleared after the test."""
+    stages = []
+
+    def make(replicas, clients):
+        stages.append(Stage(tmp_path, mnist, replicas, clients))
+        return stages[0]
+
+    yield make
+    for each in stages:
+        each.fleet.close()
+
+
+def nothing_twice_and_budgets_exact(found):
+    """What holds whatever was killed."""
+    assert (found["wrong"], found["unlike"], found["given_up"]) == (0, 0, 0)
+    assert (found["twice_at_servers"], found["twice_at_clients"]) == (0, 0)
+    assert found["charged"] == found["tickets_redeemed"]
+    assert found["correlations"] > found["answered"] == found["sessions"]
+
+
+def test_sessions_survive_kills_of_servers_and_clients(stage):
+    found = kills(stage((4, 4), 8), 80, 8)
+    print(found)
+    nothing_twice_and_budgets_exact(found)
+    assert found["killed_servers"] >= 1
+    assert found["killed_clients"] >= 1
+    assert found["sessions"] <= found["charged"] <= found["sessions"] + found["failed"] + found["killed_clients"]
+    assert found["capped"] == {"answered": 10, "refused": 10, "other": [], "budget": 10}
+    # Errors of sessions name what happened; anything else is a defect.
+    assert all(error.startswith(("TransportError: ", "BusyError: ")) for error in found["errors"])
+
+
+def test_a_model_is_replaced_without_a_failed_session(stage):
+    found = rolling(stage((2, 2), 6), 90, 6)
+    print(found)
+    nothing_twice_and_budgets_exact(found)
+    assert (found["failed"], found["errors"]) == (0, {})
+    assert found["charged"] == found["answered"]
+    assert found["lowest_ready"] >= 2
+    assert found["at_servers_only"] == found["at_clients_only"] == 0
+
+
+def test_servers_come_and_go_without_a_failed_session(stage):
+    found = scaling(stage((1, 4), 6), 90, 6)
+    print(found)
+    nothing_twice_and_budgets_exact(found)
+    assert (found["failed"], found["errors"]) == (0, {})
+    assert found["charged"] == found["answered"]
+    assert found["at_servers_only"] == found["at_clients_only"] == 0
