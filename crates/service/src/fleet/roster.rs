@@ -76,6 +76,12 @@ impl Entry {
         (self.beat.allowed + 1).min(self.limit).max(1) + next
     }
 
+    /// The part of its limit that it has or is about to have. Of what it is allowed now the choice
+    /// does not depend, or one that was just allowed more would draw all clients at once.
+    fn fullness(&self) -> f64 {
+        self.load() as f64 / self.limit.max(1) as f64
+    }
+
     fn has(&self, wanted: &Wanted) -> Option<&ModelNews> {
         let named = |model: &&ModelNews| {
             wanted.model == [0; 32] || runtime::model_name(&model.name) == wanted.model
@@ -261,7 +267,7 @@ impl Roster {
                 best = Some((0.0, entry, model));
                 break;
             }
-            let load = load as f64 / room as f64;
+            let load = entry.fullness();
             let better = best.is_none_or(|(least, other, _)| {
                 (load, entry.beat.sessions, &entry.id) < (least, other.beat.sessions, &other.id)
             });
@@ -284,9 +290,8 @@ impl Roster {
     /// The server for a client that is passed on, of whom nothing is known: that with least to do.
     pub(crate) fn choose_any(&self, now: Instant) -> Option<(String, [u8; 16], String)> {
         let taking = self.servers.values().filter(|entry| entry.is_taking(now));
-        let load = |entry: &Entry| entry.load() as f64 / entry.room() as f64;
         let best = taking.min_by(|a, b| {
-            let key = |entry: &Entry| (load(entry), entry.beat.sessions);
+            let key = |entry: &Entry| (entry.fullness(), entry.beat.sessions);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         })?;
         Some((best.id.clone(), best.run, best.address.clone()))
