@@ -98,9 +98,13 @@ class FleetProcess:
         """The servers in a state."""
         return [one for one in self.status()["servers"] if one["state"] == state and (state != "ready" or one["warm"])]
 
-    def kill(self, server: dict) -> None:
-        """Kill -9 of a server's process."""
-        os.kill(server["pid"], signal.SIGKILL)
+    def kill(self, server: dict) -> bool:
+        """Kill -9 of a server's process; whether it was still there."""
+        try:
+            os.kill(server["pid"], signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def reload(self) -> None:
         """SIGHUP: the file is read anew."""
