@@ -76,7 +76,9 @@ def compiled(folder: Path) -> Path:
     """The shipped MNIST network, compiled."""
     model = folder / "mnist.tacit"
     how = ("--calibrate", ASSETS / "mnist_calibration.npz", "-o", model)
-    subprocess.run([*COMMAND, "compile", str(ASSETS / "mnist.onnx"), *map(str, how)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [*COMMAND, "compile", str(ASSETS / "mnist.onnx"), *map(str, how)], check=True, stdout=subprocess.DEVNULL
+    )
     return model
 
 
@@ -94,7 +96,9 @@ def overhead(folder: Path, sessions: int, ledger: bool) -> dict[str, Any]:
     counting = ("--ledger", folder / "ledger") if ledger else ()
     alone_counting = ("--ledger", folder / "alone-ledger") if ledger else ()
     fleet = Fleet(folder, model, 1, 4, *counting)
-    alone = Process("serve", model, "--listen", "127.0.0.1:0", "--sessions", 4, "--key-file", folder / "alone.key", *alone_counting)
+    alone = Process(
+        "serve", model, "--listen", "127.0.0.1:0", "--sessions", 4, "--key-file", folder / "alone.key", *alone_counting
+    )
     direct = Client(alone.first["listening"], pin=alone.first["pin"])
     behind = Client(fleet.address, pin=fleet.pin)
     for client in (direct, behind):

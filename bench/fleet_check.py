@@ -5,6 +5,8 @@ sessions at random moments at several loads, and plays the same moments in the s
 the percentiles of both. The machine must have nothing else to do: `others` says how many cores other programs used.
 
     .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2 --seconds 60
+
+With --door clients ask a door, which chooses servers; else they take them in turn.
 """
 
 import argparse
@@ -56,22 +58,37 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(model: Path, folder: Path, number: int) -> Iterator[Server]:
-    """A `tacit serve` process until the end of the block."""
-    lines, command = folder / f"server-{number}.json", [sys.executable, "-m", "tacit", "serve", str(model)]
-    with lines.open("w") as out, (folder / f"server-{number}.err").open("w") as errors:
-        process = subprocess.Popen([*command, "--listen", "127.0.0.1:0", "--json"], stdout=out, stderr=errors)
+def listening(name: str, command: list[str], folder: Path) -> Iterator[dict[str, Any]]:
+    """A process of `tacit` until the end of the block: its first line, and under `lines` the file of all."""
+    lines = folder / f"{name}.json"
+    with lines.open("w") as out, (folder / f"{name}.err").open("w") as errors:
+        process = subprocess.Popen([sys.executable, "-m", "tacit", *command, "--json"], stdout=out, stderr=errors)
     try:
         until = time.monotonic() + START_SECONDS
         while not lines.read_text().endswith("\n"):
             if process.poll() is not None or time.monotonic() > until:
-                raise SystemExit(f"server {number} does not listen: see {errors.name}")
+                raise SystemExit(f"{name} does not listen: {Path(errors.name).read_text().strip()}")
             time.sleep(0.05)
-        first = json.loads(lines.read_text().splitlines()[0])
-        yield Server(first["listening"], first["pin"], lines)
+        yield {**json.loads(lines.read_text().splitlines()[0]), "lines": lines}
     finally:
         process.kill()
         process.wait()
+
+
+def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> list[Server]:
+    """Starts the servers, and gives what clients dial: these, or their door."""
+    identity = ["--key-file", str(folder / "key")]
+    door: dict[str, Any] | None = None
+    if options.door:
+        where = ["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--secret", str(folder / "secret")]
+        door = stack.enter_context(listening("door", ["fleet", "door", *where, *identity], folder))
+        identity += ["--fleet", door["control"], "--fleet-secret", str(folder / "secret")]
+    servers = []
+    for number in range(options.servers):
+        name, command = f"server-{number}", ["serve", str(options.model), "--listen", "127.0.0.1:0", *identity]
+        first = stack.enter_context(listening(name, command + (["--server-id", name] if door else []), folder))
+        servers.append(Server(first["listening"], first["pin"], first["lines"]))
+    return servers if door is None else [Server(door["listening"], door["pin"], door["lines"])]
 
 
 def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, Any]:
@@ -96,10 +113,15 @@ def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, A
     return {**middle[1], **seconds, "threads": 1, "network": None, "inputs": len(x), "cpu_seconds": cpu}
 
 
-def clients(
-    servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], start: float, out: Any
-) -> None:
-    """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong."""
+def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], pipe: Any) -> None:
+    """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong.
+
+    It says that it is ready after a session with each server, and is told when the time of the load begins.
+    """
+    for server in servers:
+        server.client().predict(x)
+    pipe.send("ready")
+    start: float = pipe.recv()
 
     def one(due: float, server: Server) -> float | str:
         try:
@@ -113,26 +135,32 @@ def clients(
         for due, place in mine:
             time.sleep(max(0.0, start + due - time.monotonic()))
             waiting.append(pool.submit(one, due, servers[place]))
-        out.send([each.result() for each in waiting])
+        pipe.send([each.result() for each in waiting])
 
 
 def driven(
     servers: Sequence[Server], x: NDArray[np.float32], moments: NDArray[np.float64], workers: int
-) -> list[float | str]:
-    """Sessions that begin at `moments` (N,) in seconds, at the servers in turn, and how long each took."""
+) -> tuple[list[float | str], float]:
+    """Sessions at `moments` (N,) in seconds, at the servers in turn: how long each took, and cores in use."""
     context = multiprocessing.get_context("spawn")
     planned = [(moment, at % len(servers)) for at, moment in enumerate(moments.tolist())]
-    start, pipes, processes = time.monotonic() + 3.0, [], []
+    pipes, processes = [], []
     for worker in range(workers):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=clients, args=(servers, x, planned[worker::workers], start, there))
-        process.start()
+        here, there = context.Pipe()
+        processes.append(context.Process(target=clients, args=(servers, x, planned[worker::workers], there)))
+        processes[-1].start()
         pipes.append(here)
-        processes.append(process)
+    for here in pipes:
+        here.recv()
+    time.sleep(1.0)
+    used, start = busy(), time.monotonic() + 0.1
+    for here in pipes:
+        here.send(start)
     found = [here.recv() for here in pipes]
+    cores = (busy() - used) / (time.monotonic() - start)
     for process in processes:
         process.join()
-    return [each for part in found for each in part]
+    return [each for part in found for each in part], cores
 
 
 def busy() -> float:
@@ -142,18 +170,18 @@ def busy() -> float:
 
 
 def compared(
-    load: float, servers: Sequence[Server], x: NDArray[np.float32], costs: Costs, options: argparse.Namespace
+    load: float, dialled: Sequence[Server], x: NDArray[np.float32], costs: Costs, options: argparse.Namespace
 ) -> dict[str, Any]:
     """A load by measurement and by simulation."""
     cores = len(os.sched_getaffinity(0))
     each = costs.server_seconds + costs.client_seconds
     random = np.random.default_rng(round(1e4 * load))
     moments = np.sort(random.random(random.poisson(load * cores / each * options.seconds)) * options.seconds)
-    began, used = time.monotonic(), busy()
-    durations = driven(servers, x, moments, options.workers)
-    others = (busy() - used - each * len(moments)) / (time.monotonic() - began)
+    durations, used = driven(dialled, x, moments, options.workers)
+    others = used - each * len(moments) / options.seconds
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
-    fleet = Fleet(len(servers), cores, balance="turns", clients_share_cores=True)
+    balance = "door" if options.door else "turns"
+    fleet = Fleet(options.servers, cores, balance=balance, clients_share_cores=True)
     trace = Recorded(tuple(moments.tolist()), options.seconds)
     played = np.concatenate([run(costs, fleet, trace, seed).durations for seed in range(SEEDS)])
     found, wanted = spread(played), spread(real)
@@ -177,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("--servers", type=int, default=2, help="server processes (2)")
+    parser.add_argument("--door", action="store_true", help="a door chooses servers, else clients take them in turn")
     parser.add_argument("--loads", default="0.3,0.6,0.85", help="shares of all cores (0.3,0.6,0.85)")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load (60)")
     parser.add_argument("--workers", type=int, default=2, help="client processes (2)")
@@ -186,14 +215,13 @@ def main() -> None:
     options = parser.parse_args()
     x = random_examples(Model(options.model)).x
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        servers = [stack.enter_context(serving(options.model, Path(folder), at)) for at in range(options.servers)]
-        for server in servers:
-            server.client().predict(x)
-        report = measured(servers[0], x, options.repeat)
+        with listening("alone", ["serve", str(options.model), "--listen", "127.0.0.1:0"], Path(folder)) as first:
+            report = measured(Server(first["listening"], first["pin"], first["lines"]), x, options.repeat)
+        dialled = started(stack, options, Path(folder))
         costs = of(report)
         parties = f"server {costs.server_seconds:.4f} s, client {costs.client_seconds:.4f} s"
         print(f"a session takes {costs.seconds():.4f} s, {parties} of processors")
-        rows = [compared(float(load), servers, x, costs, options) for load in options.loads.split(",")]
+        rows = [compared(float(load), dialled, x, costs, options) for load in options.loads.split(",")]
     print("load  rate/s  sessions  others  p50 measured, simulated         p99 measured, simulated")
     for row in rows:
         halves = (
@@ -204,7 +232,7 @@ def main() -> None:
         print(said + "   ".join(halves), row["failed"] or "")
     if options.json is not None:
         shown = {name: value for name, value in report.items() if name not in ("plan", "layers")}
-        content = {"machine": machine(), "servers": options.servers, "costs": shown, "rows": rows}
+        content = {"machine": machine(), "servers": options.servers, "door": options.door, "costs": shown, "rows": rows}
         options.json.write_text(json.dumps(content) + "\n", encoding="utf-8")
     sys.exit(0 if all(row["within"] and not row["failed"] for row in rows) else 1)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tacit as product
 from conftest import ASSETS
+from service.fleets import DoorProcess
 from tacit import Client, Model
 from tacit.errors import RefusedError
 
@@ -90,6 +91,28 @@ def test_a_server_that_is_killed_costs_no_result(compiled, digits, tmp_path):
     assert sorted(names, key=int) == [str(at) for at in range(ROWS)]
 
 
+def test_a_fleet_answers_though_one_of_its_servers_is_killed(compiled, digits, tmp_path):
+    x, _ = digits
+    path = compiled("exact")
+    door, servers = DoorProcess(tmp_path), []
+    try:
+        servers += [door.serve(path, name) for name in ("first", "second")]
+        killed = []
+
+        def progress(done, _):
+            if done >= 8 and not killed:
+                killed.append(servers[0].process.kill())
+
+        client = Client(door.address, pin=door.pin, timeout_seconds=10, retry_for=30)
+        mapped = product.map_private(client, x, inputs_per_session=2, workers=3, progress=progress)
+    finally:
+        for server in servers:
+            server.close()
+        door.close()
+    assert killed and mapped.failed == {}
+    assert np.array_equal(mapped.outputs, Model(path).simulate(x))
+
+
 JOB = """
 import sys
 import numpy as np
@@ -143,23 +166,3 @@ def test_evaluations_go_to_a_server_and_go_on(tacit, compiled, tmp_path):
     assert whole["output"] == list(range(10))
     lost = tacit(*arguments, "--json")
     assert (lost.code, "--server HOST:PORT" in lost.err) == (1, True)
-
-
-@pytest.mark.filterwarnings("ignore")  # Ray warns of its own defaults
-def test_data_sets_of_ray(compiled, digits, tmp_path):
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'tacit[ray]'")
-    sets = pytest.importorskip("ray.data", reason="Ray Data is not installed: pip install 'tacit[ray]'")
-    x, _ = digits
-    path, results = compiled("exact"), tmp_path / "results.jsonl"
-    with serving(path, tmp_path) as (_, line):
-        ray.init(num_cpus=2, include_dashboard=False)
-        try:
-            rows = sets.from_items([{"id": str(at), "x": row} for at, row in enumerate(x)])
-            client = Client(line["listening"], pin=line["pin"])
-            first = product.map_private(client, rows.limit(10), results=results, inputs_per_session=4)
-            whole = product.map_private(client, rows, results=results, inputs_per_session=4)
-        finally:
-            ray.shutdown()
-    assert (first.report["inputs"], whole.report["inputs"], whole.report["resumed"]) == (10, ROWS, 10)
-    order = np.argsort([int(name) for name in whole.ids])
-    assert np.array_equal(whole.outputs[order], Model(path).simulate(x))

@@ -285,11 +285,18 @@ def test_what_is_sent_while_a_party_computes_takes_no_time_of_its_own():
         assert np.median(outcome.durations) == pytest.approx(1.0 + 0.005, rel=1e-3)
 
 
-def test_a_plan_has_costs_too():
+def test_a_plan_has_costs_too(tmp_path):
     planned = {name: value for name, value in REPORT.items() if name not in ("cpu_seconds", "all_seconds", "threads")}
     costs = of(planned)
     assert costs.server_seconds == costs.client_seconds == pytest.approx(1.0)
     assert costs.seconds(LOOPBACK) == pytest.approx(1.0)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"network_seconds": 0.24, **{key: planned[key] for key in planned if key != "network"}}))
+    with pytest.raises(MisuseError, match="say --network"):
+        read(path)
+    costs = read(path, "10ms,1000")
+    assert costs.seconds(parse("10ms,1000")) == pytest.approx(1.0)
+    assert costs.server_seconds == pytest.approx(1.0 - 0.24, abs=1e-4)
 
 
 @pytest.mark.parametrize("broken", [{"threads": 2}, {"phases": {}}, {"seconds": None}, {"all_seconds": [0.0]}])

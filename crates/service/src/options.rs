@@ -2,7 +2,7 @@
 
 use wire::{Link, ServerTls, Timeouts};
 
-use crate::fleet::member::Membership;
+use crate::fleet::membership::Membership;
 use crate::limits::Limits;
 use crate::policy::Policy;
 

@@ -12,9 +12,9 @@ use wire::{Error, Result, Timeouts};
 
 use crate::door::{Door, Manners};
 use crate::event::Event;
-use crate::fleet::link;
 use crate::fleet::member::Member;
 use crate::gate::{Gate, Room};
+use crate::joined;
 use crate::kept::{self, KeptKeys};
 use crate::limits::{self, Limits};
 use crate::links::Links;
@@ -91,7 +91,7 @@ impl Server {
         if let Some(nudged) = shared.fleet.as_ref().and_then(|member| locked(&member.nudged).take())
         {
             let weak = Arc::downgrade(&shared);
-            let run = move || link::run(&weak, &nudged);
+            let run = move || joined::run(&weak, &nudged);
             let begun = thread::Builder::new().name("tacit-fleet".into()).spawn(run);
             begun
                 .map_err(|e| Error::transport(format!("cannot begin to talk to the door: {e}")))?;

@@ -5,44 +5,43 @@ use std::time::Instant;
 use runtime::{Asking, door_request};
 use wire::fleet::{Amount, DoorRequest, ShownTicket, Ticket};
 use wire::{
-    Channel, ClientTls, Error, Followed, HEADER_LEN, Identity, Message, Result, Role, Timeouts,
-    Trust, connect, following, plaintext,
+    Channel, ClientTls, Followed, HEADER_LEN, Identity, Message, Result, Role, Timeouts, Trust,
+    connect, following, plaintext,
 };
 
-use crate::session::PredictOptions;
+/// How a server is known, and how long it may take.
+pub(crate) struct Route<'a> {
+    /// Whom the client trusts; nobody in plaintext on loopback.
+    pub(crate) trust: Option<Trust>,
+    /// PEM files of the client's own certificate and key.
+    pub(crate) identity: Option<(&'a str, &'a str)>,
+    pub(crate) timeouts: Timeouts,
+    /// Go to the server that a door names.
+    pub(crate) follow: bool,
+}
 
-/// Connects and authenticates as `options` say. A door is asked for a server, for so much, and `told` how many
+/// Connects and authenticates. A door is asked for a server, for so much, and `told` how many
 /// clients come before this one while it waits there.
 pub(crate) fn reach(
     server: &str,
-    options: &PredictOptions,
+    route: &Route<'_>,
     (asking, amount): (Asking<'_>, Amount),
     told: &dyn Fn(u32),
 ) -> Result<Channel> {
-    let timeouts = options.timeouts.timeouts()?;
-    let request = door_request(&asking, amount)?;
-    let trust = match (&options.pin, &options.ca, options.plaintext) {
-        (Some(pin), None, false) => Trust::Pin(pin.parse()?),
-        (None, Some(file), false) => Trust::Authority(file.clone()),
-        (None, None, true) => {
-            let stream = connect(server, timeouts)?;
-            return match options.follow {
-                true => following(stream, timeouts, &request),
-                false => plaintext(Role::Client, stream, timeouts),
-            };
-        }
-        _ => return Err(Error::misuse("exactly one of pin, ca and plaintext")),
+    let (timeouts, request) = (route.timeouts, door_request(&asking, amount)?);
+    let Some(trust) = &route.trust else {
+        let stream = connect(server, timeouts)?;
+        return match route.follow {
+            true => following(stream, timeouts, &request),
+            false => plaintext(Role::Client, stream, timeouts),
+        };
     };
-    let identity = match (&options.certificate, &options.key) {
-        (Some(certificate), Some(key)) => Some(Identity::from_files(certificate, key)?),
-        (None, None) => None,
-        _ => return Err(Error::misuse("a certificate and its key belong together")),
-    };
-    let tls = ClientTls::new(&trust, identity)?;
+    let identity = route.identity.map(|(certificate, key)| Identity::from_files(certificate, key));
+    let tls = ClientTls::new(trust, identity.transpose()?)?;
     let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let stream = connect(server, timeouts)?;
-    if !options.follow {
+    if !route.follow {
         return tls.channel(host, stream, timeouts);
     }
     let channel = tls.following().channel(host, stream, timeouts)?;

@@ -8,11 +8,11 @@ use runtime::files::{KeyFiles, open_secret};
 use runtime::{Answer, Asking, KeptKeys, Plan, Provenance, Request, Session, Trusts};
 use serde::Deserialize;
 use wire::fleet::Amount;
-use wire::{Channel, Error, Link, Result, Timeouts};
+use wire::{Channel, Error, Link, Result, Timeouts, Trust};
 use zeroize::Zeroizing;
 
 use crate::again;
-use crate::follow::reach;
+use crate::follow::{Route, reach};
 use crate::trust::Pins;
 
 /// How long a party waits, in seconds; one policy for both sides.
@@ -257,11 +257,28 @@ pub(crate) fn open(
     told: &dyn Fn(u32),
 ) -> Result<Channel> {
     let link = link(options.network.as_deref())?;
-    let mut channel = reach(server, options, asked, told)?;
+    let mut channel = reach(server, &route(options)?, asked, told)?;
     if let Some(link) = link {
         channel.shape(link)?;
     }
     Ok(channel)
+}
+
+/// How the server is known, as options say.
+fn route(options: &PredictOptions) -> Result<Route<'_>> {
+    let trust = match (&options.pin, &options.ca, options.plaintext) {
+        (Some(pin), None, false) => Some(Trust::Pin(pin.parse()?)),
+        (None, Some(file), false) => Some(Trust::Authority(file.clone())),
+        (None, None, true) => None,
+        _ => return Err(Error::misuse("exactly one of pin, ca and plaintext")),
+    };
+    let identity = match (&options.certificate, &options.key) {
+        (Some(certificate), Some(key)) => Some((certificate.as_str(), key.as_str())),
+        (None, None) => None,
+        _ => return Err(Error::misuse("a certificate and its key belong together")),
+    };
+    let (timeouts, follow) = (options.timeouts.timeouts()?, options.follow);
+    Ok(Route { trust, identity, timeouts, follow })
 }
 
 pub(crate) fn link(network: Option<&str>) -> Result<Option<Link>> {

@@ -71,6 +71,7 @@ targets! {
     runtime_opening: runtime::fuzzing::opening, 5000 times, 64 * KIB, 64 per byte;
     runtime_plan: runtime::fuzzing::plan, 2000 times, MIB, 64 per byte;
     wire_admission: wire::fuzzing::admission, 5000 times, 64 * KIB, 64 per byte;
+    wire_fleet: wire::fuzzing::fleet, 5000 times, 64 * KIB, 64 per byte;
     wire_frames: wire::fuzzing::frames, 5000 times, 64 * KIB, 64 per byte;
     wire_packed: wire::fuzzing::packed, 5000 times, 64 * KIB, 64 per byte;
     wire_pin: wire::fuzzing::pin, 5000 times, 64 * KIB, 64 per byte;

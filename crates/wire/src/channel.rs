@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
+use crate::fleet::Followed;
 use crate::frame::{append_frame, body_len, encode_frame};
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
-use crate::transport::following::Followed;
 use crate::transport::link::Link;
 
 /// An ordered, reliable pipe of bytes to the other party. Sending never waits

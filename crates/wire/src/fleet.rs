@@ -21,6 +21,19 @@ const MOST_NEWS: u64 = 1 << 20;
 /// Bytes of a request to a door.
 const REQUEST_LEN: usize = 4 + 32 + 32 + 32 + 1 + 8;
 
+/// What it cost to ask a door, and whom it named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Followed {
+    /// The server's address.
+    pub server: String,
+    /// Bytes of frames to the door, and the ticket to the server.
+    pub sent: u64,
+    /// Bytes of frames from the door.
+    pub received: u64,
+    /// Seconds from the first byte to the door to the connection with the server.
+    pub seconds: f64,
+}
+
 /// How much a client will ask, as far as it knows before it has seen a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {

@@ -4,6 +4,8 @@ use crate::admission::Admission;
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
+use crate::fleet::{Preface, ShownTicket, Ticket};
+use crate::frame::encode_frame;
 use crate::message::{Message, Packed, Segment};
 use crate::tags;
 use crate::transport::pin::Pin;
@@ -111,6 +113,33 @@ pub fn admission(data: &[u8]) {
     if let Err(error) = admission.outcome() {
         assert!(!error.to_string().chars().any(char::is_control));
     }
+}
+
+/// What stands before an opening, and what a door answers: what decodes has exactly one encoding, the
+/// address in a ticket steers no terminal, and vouchers are found or not.
+///
+/// # Panics
+/// When it has another.
+pub fn fleet(data: &[u8]) {
+    if let Ok(Some((preface, rest))) = Preface::read(data) {
+        let read = data.len() - rest.len();
+        let again = match &preface {
+            Some(Preface::Follows(request)) => encode_frame(request, 0),
+            Some(Preface::Shows(ticket)) => encode_frame(&ShownTicket(ticket.clone()), 0),
+            None => Ok(Vec::new()),
+        };
+        assert_eq!(again.ok().as_deref(), data.get(..read));
+        assert!(read <= Preface::most(data));
+    }
+    if let Ok(ticket) = Ticket::decode(data, &()) {
+        let mut again = Vec::new();
+        ticket.encode(&mut again);
+        assert_eq!(again, data);
+        assert!(!ticket.address.chars().any(char::is_control));
+    }
+    let mut preamble = Preamble::default();
+    preamble.extend(data);
+    assert!(preamble.voucher().is_none_or(|voucher| voucher.len() < data.len()));
 }
 
 /// The header of a load balancer, as it arrives: an address, none, or an error, after no more bytes

@@ -157,7 +157,7 @@ def simulate_fleet(
     on a machine like those of the fleet, with `tacit bench model X.tacit --threads 1 --repeat 20 --network LINK`.
     """
     counts = numbers(servers) if servers is not None else () if target is not None else (1,)
-    made = study(costs.read(measured), load, options, prices.Prices(core_hour, egress_gb), seed)
+    made = study(costs.read(measured, options.network), load, options, prices.Prices(core_hour, egress_gb), seed)
     from tacit.fleet.simulation.sizing import Target
 
     with terminal.progress("simulating") as advance:

@@ -1,6 +1,7 @@
 //! Protocols on shares, both ends: comparisons and what is made of them, tables, products, and the
 //! opening of a result.
 
+use graph::functions;
 use graph::keys::key;
 use graph::ops::{Paths, Walk};
 use mpc::argmax::Argmax;
@@ -11,6 +12,7 @@ use mpc::maximum::{Maximum, Tournament};
 use mpc::multiply::{Factor, Multiply};
 use mpc::open;
 use mpc::relu::Relu;
+use mpc::transformer::gelu::Gelu;
 use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
@@ -53,6 +55,14 @@ pub(super) const CASES: &[Case] = &[
         both(run, &Multiply::new(COUNT, factors, 16, Radix::Four).unwrap(), &[8, 8]);
     }),
     Case::new("comparison", "look-up in a table of 256", looked_up),
+    Case::new("comparison", "GELU with its table by a circuit", |run| {
+        let function = functions::Gelu::new(6, 0.0625).unwrap();
+        both(run, &Gelu::new(COUNT, 12, &function, 16, Radix::Four).unwrap(), &[12]);
+    }),
+    Case::new("comparison", "GELU of lines with their ends by a circuit", |run| {
+        let function = functions::Gelu::new(9, 0.0156).unwrap();
+        both(run, &Gelu::new(COUNT, 14, &function, 16, Radix::Four).unwrap(), &[14]);
+    }),
     Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3), 1)),
     Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3), 1)),
     Case::new("comparison", "trees of two comparisons a test", |run| {

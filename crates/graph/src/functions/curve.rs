@@ -1,7 +1,7 @@
 //! A smooth function of few bits, not below zero: a table, or straight lines on pieces.
 //!
-//! A table holds every value of up to 8 bits, half a last place from the function. Other
-//! arguments are cut into pieces, 64 where nothing else is said: the upper bits look up a value
+//! A table holds every value of up to 8 bits, or 10 where a circuit looks it up, half a last place from
+//! the function. Other arguments are cut into pieces, 64 where nothing else is said: the upper bits look up a value
 //! and a slope, the lower bits multiply the slope.
 
 use super::refusal::Result;
@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bits of the largest argument whose values are all in a table.
 pub const WHOLE: u32 = 8;
+/// Bits of the largest argument of a table that a circuit looks up.
+pub const TABLED: u32 = 10;
 /// Bits of the number of pieces where nothing else is said.
 pub const PIECES: u32 = 6;
 /// Bits of the largest number of pieces.
@@ -98,7 +100,7 @@ impl Curve {
     /// The curve that numbers from outside describe.
     ///
     /// # Errors
-    /// For tables of other than 2 to 256 entries of at most 16 bits, and for other lines than
+    /// For tables of other than 2 to 1024 entries of at most 16 bits, and for other lines than
     /// [`Lines::of`] takes.
     pub fn of(numbers: &Numbers) -> Result<Self> {
         let entries = match numbers {
@@ -107,9 +109,9 @@ impl Curve {
             }
             Numbers::Table(entries) => entries,
         };
-        let sized = (2..=1 << WHOLE).contains(&entries.len()) && entries.len().is_power_of_two();
+        let sized = (2..=1 << TABLED).contains(&entries.len()) && entries.len().is_power_of_two();
         if !sized || entries.iter().any(|entry| *entry >= 1 << ENTRY) {
-            return Err("a table of other than 2 to 256 entries of at most 16 bits".into());
+            return Err("a table of other than 2 to 1024 entries of at most 16 bits".into());
         }
         Ok(Self::Whole(entries.clone()))
     }
@@ -222,7 +224,9 @@ impl Lines {
     pub(super) fn price(&self, results: usize, mirrors: bool) -> [usize; 2] {
         let [wide, slope] = [self.width + 1, self.slope_bits].map(|bits| bits as usize);
         let [drop, fraction] = [self.drop, self.fraction].map(|bits| bits as usize);
-        let tables = ((1 << self.pieces) - 1) * (wide + slope);
+        let by_circuit = circuit(self.pieces as usize, wide + slope - 2);
+        let by_circuit = by_circuit + (wide * (wide + 1) + slope * (slope + 1)) / 2;
+        let tables = (((1 << self.pieces) - 1) * (wide + slope)).min(by_circuit);
         let compared = (drop + fraction) * COMPARED_BITS + wide - drop;
         let narrow = drop.min(slope);
         let product = 2 * narrow * (wide + 1) + 2 * (2 * wide - drop - slope);
@@ -237,6 +241,15 @@ impl Lines {
         let slope = self.slopes.get(piece).copied().unwrap_or(0);
         start + slope * (z & ((1 << self.drop) - 1))
     }
+}
+
+/// About how many bits a look-up of so many bits in a table of so wide entries takes, by a circuit
+/// of AND gates: carries of the position, products of its lower bits, and choices between parts of
+/// the table by each upper bit.
+pub(super) fn circuit(bits: usize, width: usize) -> usize {
+    let choices = |low: usize| width * ((1 << (bits - low)) - 1) + bits - low;
+    let weight = |low: usize| 2 * (bits - 1) + (1 << low) - 2 + choices(low);
+    2 * (1..=bits.min(7)).map(weight).min().unwrap_or(0)
 }
 
 /// Start, with a half for rounding, and slope of the piece from `first` on: parallel to
@@ -292,7 +305,7 @@ mod tests {
         assert!(lines(2, 3, &[9; 512], &[0; 512]) && lines(2, 3, &[9; 4], &[0; 2]));
         assert!(lines(2, 3, &[9; 2], &[-4, 0]) && lines(2, 3, &[1 << 40, 0], &[0; 2]));
         assert!(lines(2, 3, &[9; 2], &[i64::MIN, 0]) && lines(2, 3, &[9; 2], &[1 << 30, 0]));
-        for entries in [vec![], vec![0; 3], vec![0; 512], vec![1 << 16; 2]] {
+        for entries in [vec![], vec![0; 3], vec![0; 2048], vec![1 << 16; 2]] {
             assert!(Curve::of(&Numbers::Table(entries)).is_err());
         }
     }

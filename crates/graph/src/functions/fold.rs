@@ -5,7 +5,7 @@
 //! HardSwish, softplus) and for odd functions (sigmoid, tanh), what lies below 0 (ELU), or all of
 //! x. The argument saturates, so that nothing has to be clipped first.
 
-use super::curve::Curve;
+use super::curve::{Curve, WHOLE, circuit};
 use super::refusal::Result;
 use pricing::fixed::message::{COMPARISON_ROUNDS, EXTENSION_ROUNDS};
 use serde::{Deserialize, Serialize};
@@ -166,7 +166,13 @@ impl Fold {
             Curve::Whole(entries) => {
                 let largest = entries.iter().fold(1, |all, entry| all | entry);
                 let width = largest.ilog2() as usize + 1;
-                [(entries.len() - 1) * width + (width + usize::from(odd)) * (results + 1), 4]
+                let bits = self.curve.bits() as usize;
+                let by_transfers = match self.curve.bits() {
+                    ..=WHOLE => bits + (entries.len() - 1) * width,
+                    _ => usize::MAX,
+                };
+                let number = (width + usize::from(odd)) * (results + 1);
+                [by_transfers.min(circuit(bits, width)) + number, 4]
             }
             Curve::Lines(lines) => lines.price(results, odd),
         };

@@ -6,7 +6,7 @@
 //! | Out | shares of the curve's value at z, or of `span` minus it where the bit is set, mod 2^out_bits |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | whole: a table of narrow entries (`digits.rs`); lines: a truncation, a table with a start and a slope for each piece, a narrow product by the carry that the truncation found, a truncation; a choice among shares where it mirrors |
+//! | Cost | whole: a table of narrow entries (`digits.rs`); lines: a truncation, a start and a slope for each piece (`ends.rs`), a narrow product by the carry that the truncation found, a truncation; a choice among shares where it mirrors |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), splines and tables of truncated arguments |
 //!
 //! Values are those of [`graph::functions::curve`].
@@ -17,13 +17,13 @@ use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
 use super::digits::{self, Digits};
+use super::ends::{self, Ends};
 use crate::arithmetic::extend::Sign;
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
-use crate::nonlinear::lookup::{self, Lookup};
 use crate::protocol::Protocol;
 use crate::share::Share;
 
@@ -44,7 +44,7 @@ pub(super) struct Lines {
     wide: u32,
     pieces: Truncate,
     /// Starts, and what slopes are above the least, by one choice.
-    ends: Lookup,
+    ends: Ends,
     product: Multiply,
     mirror: Option<Mirror>,
     rounding: Truncate,
@@ -81,6 +81,17 @@ impl Curve {
             curve::Curve::Lines(lines) => {
                 let lines = Lines::new(count, lines, out_bits, radix, span)?;
                 Ok(Self::Lines(Box::new(lines)))
+            }
+        }
+    }
+
+    /// With entries looked up by OT, in fewer rounds and often more bytes.
+    pub(super) fn by_transfers(self) -> Self {
+        match self {
+            Self::Whole(table) => Self::Whole(table.by_transfers()),
+            Self::Lines(lines) => {
+                let Lines { ends, .. } = *lines;
+                Self::Lines(Box::new(Lines { ends: ends.by_transfers(), ..*lines }))
             }
         }
     }
@@ -134,10 +145,12 @@ impl Lines {
         let product = Multiply::told(count, factors, wide, radix)?;
         let choice = Inside { count, bits: wide, cap: None, out_bits: wide, asks: Role::Client };
         let first = product.cost().last.unwrap_or(Role::Client);
+        let slopes = lines.slopes.iter().map(|slope| (slope - lines.least) as u64).collect();
+        let entries = [lines.starts.clone(), slopes];
         Ok(Self {
             wide,
             pieces: Truncate::splitting(count, [pieces + drop, drop, carried], radix)?,
-            ends: Lookup::pair(count, pieces, [wide, lines.slope_bits])?,
+            ends: Ends::new(count, entries, [wide, lines.slope_bits])?,
             product,
             mirror: span.map(|span| Mirror { span, choice, first }),
             rounding: Truncate::widening(count, wide, fraction, out_bits, sign, radix)?,
@@ -145,22 +158,9 @@ impl Lines {
         })
     }
 
-    /// Slopes as they are looked up.
-    fn slopes(&self) -> Vec<u64> {
-        self.lines.slopes.iter().map(|slope| (slope - self.lines.least) as u64).collect()
-    }
-
     /// Correlations of the points.
     fn points(&self) -> Demand {
         self.pieces.demand() + self.ends.demand() + self.product.demand()
-    }
-}
-
-/// The entries for the party that has a table.
-fn held(role: Role, entries: &[u64]) -> &[u64] {
-    match role {
-        Role::Client => &[],
-        Role::Server => entries,
     }
 }
 
@@ -184,9 +184,7 @@ pub(super) fn run(
     let mut parts = truncate::run_split(channel, &lines.pieces, z, now)?;
     let carry = Zeroizing::new(std::mem::take(&mut parts.carry));
     let now = ots.split(role, &lines.ends.demand())?;
-    let slopes: Vec<u64> = lines.slopes();
-    let ends = [lines.lines.starts.as_slice(), slopes.as_slice()].map(|table| held(role, table));
-    let [start, slope] = lookup::run_pair(channel, &lines.ends, &parts.upper, ends, now)?;
+    let [start, slope] = ends::run(channel, &lines.ends, &parts.upper, now)?;
     let now = ots.split(role, &lines.product.demand())?;
     let low = z.narrow(lines.lines.drop)?;
     let told = (&low, Some(&*carry));

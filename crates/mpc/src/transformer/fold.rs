@@ -153,6 +153,13 @@ impl Fold {
         })
     }
 
+    /// Plans the layer with entries of its curve looked up by OT, in fewer rounds and often more
+    /// bytes than by circuits of AND gates, which are taken otherwise where they take fewer bytes.
+    #[must_use]
+    pub fn by_transfers(self) -> Self {
+        Self { curve: self.curve.by_transfers(), ..self }
+    }
+
     /// Returns what is computed.
     pub fn function(&self) -> &functions::Fold {
         &self.function

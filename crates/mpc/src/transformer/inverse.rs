@@ -119,7 +119,8 @@ impl Ots {
             steps: Steps::new(count, bits, function.thresholds.clone(), wide, radix)?,
             normalising: Multiply::new(count, [known(bits), known(wide)], bits, radix)?,
             leading: Truncate::new(count, bits, drop, leading, radix)?,
-            curve: Curve::new(count, &function.curve, out_bits, radix, None)?,
+            // There are few rows: rounds count for more than bytes.
+            curve: Curve::new(count, &function.curve, out_bits, radix, None)?.by_transfers(),
             scaling: Multiply::new(count, [known(out_bits), known(narrow)], scaled, radix)?,
             rounding: Truncate::new(count, scaled, back, out_bits, radix)?,
             function: function.clone(),

@@ -5,6 +5,7 @@
 mod circuits;
 mod curve;
 mod digits;
+mod ends;
 mod exponent;
 pub mod fold;
 pub mod gelu;

@@ -48,6 +48,9 @@ pub enum Function {
     Stages(Radix),
     /// By one table of all values.
     Table,
+    /// By OT, narrow tables as well, which circuits of AND gates look up otherwise where that takes
+    /// fewer bytes; comparisons in digits of this width.
+    Tables(Radix),
 }
 
 impl StepOptions {
@@ -123,6 +126,7 @@ impl fmt::Display for Function {
             Self::Rows(radix) => digits(f, "rows", *radix),
             Self::Stages(radix) => digits(f, "stages", *radix),
             Self::Table => f.write_str("table"),
+            Self::Tables(radix) => digits(f, "tables", *radix),
         }
     }
 }
@@ -146,13 +150,14 @@ impl FromStr for StepOptions {
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
     /// `digits1` to `digits8`, `chain`, `circuits`, `rows1` to `rows8` or `rows-chain`, `stages1` to
-    /// `stages8` or `stages-chain`, or `table`, in this order, with `+` between.
+    /// `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`, in this
+    /// order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
                  ahead, digits1 to digits8, chain, circuits, rows1 to rows8, rows-chain, \
-                 stages1 to stages8, stages-chain, table",
+                 stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain",
             )
         };
         let mut options = Self::default();
@@ -163,7 +168,8 @@ impl FromStr for StepOptions {
             let folded = number("folded").map(|place| place as usize);
             let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
             let compares = |name| part.strip_prefix(name).and_then(radix);
-            match (part, packing, compares("digits").or(compares("rows")).or(compares("stages"))) {
+            let digits = ["digits", "rows", "stages", "tables"].into_iter().find_map(compares);
+            match (part, packing, digits) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
@@ -176,6 +182,9 @@ impl FromStr for StepOptions {
                 }
                 (.., Some(radix)) if part.starts_with("stages") => {
                     options.function = Some(Function::Stages(radix));
+                }
+                (.., Some(radix)) if part.starts_with("tables") => {
+                    options.function = Some(Function::Tables(radix));
                 }
                 (.., Some(radix)) => options.function = Some(Function::Digits(radix)),
                 _ => return Err(unknown()),
@@ -271,8 +280,10 @@ mod tests {
         by_step.set(13, "ahead+chain".parse().unwrap());
         by_step.set(14, "rows-chain".parse().unwrap());
         by_step.set(15, "stages-chain".parse().unwrap());
+        by_step.set(16, "tables3".parse().unwrap());
+        by_step.set(17, "tables-chain".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -284,6 +295,7 @@ mod tests {
             "rows9",
             "stages0",
             "stages9",
+            "tables9",
             "packing0",
             "packing5",
             "packing02",
@@ -304,6 +316,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(15).is_ok() && by_step.check(14).is_err());
+        assert!(by_step.check(17).is_ok() && by_step.check(16).is_err());
     }
 }

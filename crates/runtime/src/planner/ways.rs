@@ -120,7 +120,8 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
     }
     let radices = || (1..=8).filter_map(|bits| Radix::of_bits(bits).ok());
     let digits = radices().chain([Radix::Chain]).flat_map(|radix| {
-        [Function::Digits(radix), Function::Rows(radix), Function::Stages(radix)]
+        let all = [Function::Digits, Function::Rows, Function::Stages, Function::Tables];
+        all.map(|function| function(radix))
     });
     let digits = digits.map(StepOptions::function);
     let others = [Function::Circuits, Function::Table].map(StepOptions::function);

@@ -12,7 +12,7 @@ use super::operators::packings;
 use super::refusal::at;
 use super::registered::action;
 use super::suite::{NodePlanner, Suite};
-use super::{circuits, tables};
+use super::{circuits, tables, transformer};
 use crate::plan::options::{Function, OptionsByStep, StepOptions};
 use crate::plan::settings::Settings;
 use crate::step::{Action, Step};
@@ -78,6 +78,7 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     }
     match options.function {
         Some(Function::Table) => return tables::action(cx),
+        Some(Function::Tables(radix)) => return transformer::by_transfers(cx, radix),
         Some(Function::Rows(radix)) => return circuits::of_rows(cx, radix),
         Some(Function::Stages(_)) if !node.op.is::<ops::Trees>() => {
             return Err(Error::misuse("stages of what are no trees"));

@@ -76,11 +76,15 @@ pub(super) fn relu_softmax(cx: &NodeContext<'_>) -> Result<Action> {
 
 /// A smooth function of a folded argument.
 pub(super) fn fold(cx: &NodeContext<'_>) -> Result<Action> {
-    let fold = cx.graph.fold(cx.node).map_err(Error::misuse)?;
-    let bits = cx.bits();
-    let radix = cx.radix(cx.count(), bits.saturating_sub(1));
-    let sliced =
-        Sliced::new(cx.count(), |count| Fold::new(count, bits, &fold, cx.out_bits(), radix))?;
+    folded(cx, cx.radix(cx.count(), cx.bits().saturating_sub(1)), |plan| plan)
+}
+
+/// A smooth function of a folded argument with comparisons in digits of `radix`, as `finished`.
+fn folded(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Fold) -> Fold) -> Result<Action> {
+    let (fold, bits) = (cx.graph.fold(cx.node).map_err(Error::misuse)?, cx.bits());
+    let sliced = Sliced::new(cx.count(), |count| {
+        Fold::new(count, bits, &fold, cx.out_bits(), radix).map(&finished)
+    })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
 
@@ -96,10 +100,26 @@ pub(super) fn clipped_fold(cx: &NodeContext<'_>) -> Result<Action> {
 
 /// GELU.
 pub(super) fn gelu(cx: &NodeContext<'_>) -> Result<Action> {
-    let gelu = cx.graph.gelu(cx.node).map_err(Error::misuse)?;
-    let bits = cx.bits();
-    let radix = cx.radix(cx.count(), bits.saturating_sub(1));
-    let sliced =
-        Sliced::new(cx.count(), |count| Gelu::new(count, bits, &gelu, cx.out_bits(), radix))?;
+    gelus(cx, cx.radix(cx.count(), cx.bits().saturating_sub(1)), |plan| plan)
+}
+
+/// GELU with comparisons in digits of `radix`, as `finished`.
+fn gelus(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Gelu) -> Gelu) -> Result<Action> {
+    let (gelu, bits) = (cx.graph.gelu(cx.node).map_err(Error::misuse)?, cx.bits());
+    let sliced = Sliced::new(cx.count(), |count| {
+        Gelu::new(count, bits, &gelu, cx.out_bits(), radix).map(&finished)
+    })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
+}
+
+/// A smooth function whose narrow tables are looked up by OT, in fewer rounds.
+///
+/// # Errors
+/// [`Error::Misuse`] for another node.
+pub(super) fn by_transfers(cx: &NodeContext<'_>, radix: Radix) -> Result<Action> {
+    match () {
+        () if cx.node.op.is::<ops::Fold>() => folded(cx, radix, Fold::by_transfers),
+        () if cx.node.op.is::<ops::Gelu>() => gelus(cx, radix, Gelu::by_transfers),
+        () => Err(Error::misuse("it looks nothing up in narrow tables")),
+    }
 }

@@ -1,29 +1,28 @@
 //! The door of a fleet: clients ask it for a server, servers tell it what they do.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use wire::fleet::{DoorRequest, Preface};
 use wire::{Admission, Error, Incoming, Result, ServerTls, encode_frame};
 
 use crate::door::{Arrived, Door, Manners, Reading};
 use crate::fleet::hall::{Asker, Floor, Hall, Refusal};
+use crate::fleet::options::{AllocatorOptions, Relay};
 use crate::fleet::secret::Secret;
-use crate::fleet::{merge, relay, staff};
+use crate::fleet::watch::watch;
+use crate::fleet::{relay, staff};
 use crate::limits;
 use crate::lock::locked;
 use crate::options::Access;
 use crate::policy::Policy;
 use crate::watch::door::Counters;
-use crate::watch::http::{Answer, Http};
-use crate::watch::metrics::KIND;
+use crate::watch::http::Http;
 
 /// Threads that answer requests.
 const CLERKS: usize = 4;
@@ -37,43 +36,6 @@ const BEAT: Duration = Duration::from_millis(500);
 const SWEEP: Duration = Duration::from_millis(200);
 /// How long clients of a door that stops, or without a queue, should stay away.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// Which clients are passed on rather than told a server's address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Relay {
-    /// None: clients that do not follow doors are turned away.
-    Never,
-    /// Those that do not follow doors.
-    #[default]
-    Old,
-    /// All, where servers cannot be reached from outside.
-    Always,
-}
-
-/// How a door is set up.
-pub struct AllocatorOptions {
-    /// Where clients come, HOST:PORT; port 0 takes any free one.
-    pub listen: String,
-    /// Where servers come, HOST:PORT.
-    pub control: String,
-    /// The certificates by which clients know the fleet.
-    pub access: Access,
-    /// The same identity for control connections, without certificates of clients; none in plaintext.
-    pub control_tls: Option<ServerTls>,
-    /// File of the fleet's secret, which is made where there is none.
-    pub secret: PathBuf,
-    /// What is asked of clients.
-    pub policy: Policy,
-    /// Which clients are passed on.
-    pub relay: Relay,
-    /// Clients that wait, at most.
-    pub queue: usize,
-    /// How long a ticket is good, in seconds, 1 to 60.
-    pub ticket_seconds: u64,
-    /// Where metrics are shown over plain HTTP (HOST:PORT), if they are.
-    pub metrics: Option<String>,
-}
 
 /// A bound door.
 pub struct Allocator {
@@ -409,60 +371,4 @@ fn refuse(
         "event": "refused", "client": address.to_string(),
         "identity": asker.map(|asker| asker.key.clone()), "refused": reason, "error": why,
     }));
-}
-
-/// What those see who watch the fleet.
-fn watch(hall: &Hall, path: &str) -> Answer {
-    match path {
-        "/metrics" => Answer { status: "200 OK", kind: KIND, body: metrics(hall) },
-        "/healthz" => Answer::text("200 OK", "ok\n"),
-        "/readyz" => match hall.floor().roster.choose_any(Instant::now()) {
-            Some(_) => Answer::text("200 OK", "ready\n"),
-            None => Answer::text("503 Service Unavailable", "no server takes sessions now\n"),
-        },
-        "/sessions" => json_answer(&sessions(hall)),
-        "/fleet" => json_answer(&hall.state()),
-        _ => Answer::text(
-            "404 Not Found",
-            "there are /metrics, /healthz, /readyz, /sessions and /fleet\n",
-        ),
-    }
-}
-
-fn json_answer(value: &Value) -> Answer {
-    Answer { status: "200 OK", kind: "application/json", body: value.to_string() }
-}
-
-/// The sessions of all servers, each with its server's name.
-fn sessions(hall: &Hall) -> Value {
-    let floor = hall.floor();
-    let mut all = Vec::new();
-    for entry in floor.roster.present() {
-        for session in entry.list.as_array().into_iter().flatten() {
-            let mut session = session.clone();
-            if let Some(fields) = session.as_object_mut() {
-                fields.insert("server".into(), entry.id.clone().into());
-            }
-            all.push(session);
-        }
-    }
-    Value::Array(all)
-}
-
-fn metrics(hall: &Hall) -> String {
-    let floor = hall.floor();
-    let tickets = [
-        ("issued", floor.issued),
-        ("redeemed", floor.redeemed),
-        ("expired", floor.expired),
-        ("out", floor.tickets.len() as u64),
-    ];
-    let clients = [
-        ("connected", hall.standing.load(Ordering::SeqCst)),
-        ("waiting", floor.queue.len()),
-        ("relayed", hall.relays.load(Ordering::SeqCst)),
-    ];
-    let own = hall.counters.render(&tickets, &clients, &floor.roster.states(Instant::now()));
-    let servers = floor.roster.present().map(|entry| (entry.id.as_str(), entry.metrics.as_str()));
-    merge::joined(std::iter::once(("door", own.as_str())).chain(servers))
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use wire::{Channel, Timeouts};
 
 use crate::error::{Error, Result};
-use crate::fleet::link;
-use crate::fleet::member::Member;
+use crate::fleet::dial;
+use crate::fleet::membership::Membership;
+use crate::fleet::secret::Secret;
 use crate::fleet::talk::{Answers, Count, Counted, Says};
 use crate::fleet::ticket::Id;
 use crate::identity::Client;
@@ -18,6 +19,9 @@ use crate::tokens::hexadecimal;
 /// How long the door may take to write to its ledger.
 const PATIENCE: Duration = Duration::from_secs(12);
 
+/// Where the door is, and what it shares with this server.
+type Door<'a> = (&'a Membership, &'a Secret);
+
 /// A connection by which is counted, made when it is first needed and again when it has failed.
 #[derive(Default)]
 pub(crate) struct Books(Mutex<Option<Channel>>);
@@ -25,45 +29,45 @@ pub(crate) struct Books(Mutex<Option<Channel>>);
 impl Books {
     pub(crate) fn redeem(
         &self,
-        member: &Member,
+        door: Door<'_>,
         id: &Id,
         inputs: u64,
         budget: Option<Budget>,
     ) -> Result<()> {
-        self.count(member, Count::Redeem { ticket: hexadecimal(id), inputs, budget })
+        self.count(door, Count::Redeem { ticket: hexadecimal(id), inputs, budget })
     }
 
     pub(crate) fn charge(
         &self,
-        member: &Member,
+        door: Door<'_>,
         client: &Client,
         model: &str,
         budget: Option<Budget>,
         inputs: u64,
     ) -> Result<()> {
         let (client, model) = (client.key(), model.into());
-        self.count(member, Count::Charge { client, model, inputs, budget })
+        self.count(door, Count::Charge { client, model, inputs, budget })
     }
 
-    pub(crate) fn extend(&self, member: &Member, id: &Id) -> Result<()> {
-        self.count(member, Count::Extend { ticket: hexadecimal(id) })
+    pub(crate) fn extend(&self, door: Door<'_>, id: &Id) -> Result<()> {
+        self.count(door, Count::Extend { ticket: hexadecimal(id) })
     }
 
-    pub(crate) fn release(&self, member: &Member, id: &Id) -> Result<()> {
-        self.count(member, Count::Release { ticket: hexadecimal(id) })
+    pub(crate) fn release(&self, door: Door<'_>, id: &Id) -> Result<()> {
+        self.count(door, Count::Release { ticket: hexadecimal(id) })
     }
 
     /// Has something counted. After an error of the connection it is not known whether it was, so
     /// nothing is answered.
-    fn count(&self, member: &Member, what: Count) -> Result<()> {
+    fn count(&self, door: Door<'_>, what: Count) -> Result<()> {
         let mut held = locked(&self.0);
         // An idle connection may have died; nothing was asked on it then. One that fails after the
         // request was sent is not tried again.
         let mut channel = match held.take() {
             Some(channel) => channel,
-            None => self.dial(member).map_err(|e| unusable(&e))?,
+            None => self.dial(door).map_err(|e| unusable(&e))?,
         };
-        let answer = link::ask(&mut channel, &Says::Count(what)).map_err(|e| unusable(&e))?;
+        let answer = dial::ask(&mut channel, &Says::Count(what)).map_err(|e| unusable(&e))?;
         *held = Some(channel);
         match answer {
             Answers::Counted(Counted::Done) => Ok(()),
@@ -76,12 +80,12 @@ impl Books {
         }
     }
 
-    fn dial(&self, member: &Member) -> wire::Result<Channel> {
+    fn dial(&self, door: Door<'_>) -> wire::Result<Channel> {
         let timeouts =
-            Timeouts { connect: Duration::from_secs(2), idle: PATIENCE, total: link::EVER };
-        let mut channel = link::dial(&member.membership, &member.secret, timeouts)?;
-        let server = member.membership.server.clone();
-        match link::ask(&mut channel, &Says::Ledger { server })? {
+            Timeouts { connect: Duration::from_secs(2), idle: PATIENCE, total: dial::EVER };
+        let mut channel = dial::dial(door.0, door.1, timeouts)?;
+        let server = door.0.server.clone();
+        match dial::ask(&mut channel, &Says::Ledger { server })? {
             Answers::Welcome { .. } => Ok(channel),
             other => Err(wire::Error::peer("a welcome", format!("{other:?}"))),
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use wire::fleet::{Amount, DoorRequest, Ticket};
 use wire::{Admission, Error, Result};
 
-use crate::fleet::allocator::AllocatorOptions;
+use crate::fleet::options::AllocatorOptions;
 use crate::fleet::queue::Queue;
 use crate::fleet::roster::{Choice, Chosen, Roster, Wanted};
 use crate::fleet::secret::Secret;

@@ -1,15 +1,15 @@
 //! A server as one of a fleet: what it knows of its door, and which tickets were shown to it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use wire::{Admission, Error, Pin, Result};
+use wire::{Admission, Error, Result};
 
 use crate::fleet::books::Books;
+use crate::fleet::membership::Membership;
 use crate::fleet::secret::Secret;
 use crate::fleet::ticket::{Bad, Claims, Id, seconds};
 use crate::fleet::voucher;
@@ -21,21 +21,6 @@ use crate::tokens::hexadecimal;
 
 /// Longest time for which a ticket is out, by the server's own reckoning.
 pub(crate) const LONGEST: Duration = Duration::from_secs(60);
-
-/// The fleet that a server belongs to.
-#[derive(Clone, Debug)]
-pub struct Membership {
-    /// Control address of the door, HOST:PORT.
-    pub control: String,
-    /// File with the secret of the fleet.
-    pub secret: PathBuf,
-    /// The server's name in the fleet.
-    pub server: String,
-    /// Where clients reach the server, HOST:PORT; where it listens, if absent.
-    pub advertise: Option<String>,
-    /// The key that the door shows; none in plaintext on loopback.
-    pub pin: Option<Pin>,
-}
 
 /// A server's part in its fleet.
 pub(crate) struct Member {
@@ -100,6 +85,11 @@ impl Member {
             over: AtomicBool::new(false),
             books: Books::default(),
         }))
+    }
+
+    /// Where the door is, and what it shares with this server.
+    const fn door(&self) -> (&Membership, &Secret) {
+        (&self.membership, &self.secret)
     }
 
     /// Has the door hear at once what is new.
@@ -184,7 +174,7 @@ impl Member {
         if !self.counts.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.books.charge(self, client, model, budget, inputs).map_err(refusal_of)
+        self.books.charge(self.door(), client, model, budget, inputs).map_err(refusal_of)
     }
 }
 
@@ -210,12 +200,15 @@ impl Pass {
                     .map(drop)
                     .map_err(refusal_of)?,
                 None => {
-                    member.books.redeem(member, &self.id, inputs, budget).map_err(refusal_of)?;
+                    member
+                        .books
+                        .redeem(member.door(), &self.id, inputs, budget)
+                        .map_err(refusal_of)?;
                 }
             }
         }
         self.redeemed.store(true, Ordering::SeqCst);
-        ot_audit_ticket(&self.id);
+        runtime::audit::ticket(&self.id);
         member.tell(|news| news.redeemed.push(hexadecimal(&self.id)));
         Ok(counts)
     }
@@ -229,7 +222,7 @@ impl Pass {
         let now = SystemTime::now();
         let _ = match &self.ledger {
             Some(ledger) => ledger.extend(&self.id, now + super::EXTENDED, now).map(drop),
-            None => self.member.books.extend(&self.member, &self.id),
+            None => self.member.books.extend(self.member.door(), &self.id),
         };
     }
 }
@@ -243,7 +236,7 @@ impl Drop for Pass {
             // What is not released here is over after a while.
             let _ = match &self.ledger {
                 Some(ledger) => ledger.release(&self.id),
-                None => self.member.books.release(&self.member, &self.id),
+                None => self.member.books.release(self.member.door(), &self.id),
             };
         }
         let id = hexadecimal(&self.id);
@@ -251,7 +244,75 @@ impl Drop for Pass {
     }
 }
 
-/// Notes a ticket as used where the process is audited.
-fn ot_audit_ticket(id: &Id) {
-    runtime::audit::ticket(id);
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn member(folder: &std::path::Path) -> Arc<Member> {
+        let secret = folder.join("secret");
+        Secret::from_file(&secret, true).unwrap();
+        let (control, server) = ("127.0.0.1:1".into(), "one".into());
+        Member::new(Membership { control, secret, server, advertise: None, pin: None }).unwrap()
+    }
+
+    fn ticket(member: &Member, id: u8, client: &str, run: [u8; 16], expiry: u64) -> Vec<u8> {
+        let (id, client, inputs) = ([id; 16], client.into(), 1);
+        let claims =
+            Claims { id, server: run, model: [3; 32], reveal: None, inputs, expiry, client };
+        claims.seal(&member.secret)
+    }
+
+    #[test]
+    fn a_ticket_admits_its_client_once_however_many_show_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = member(folder.path());
+        let later = seconds(SystemTime::now()) + 30;
+        let good = ticket(&member, 1, "token:ward-3", member.run, later);
+        let admitted: usize = thread::scope(|scope| {
+            let show = || usize::from(member.admit(&good, None, None).is_ok());
+            let shown: Vec<_> = (0..16).map(|_| scope.spawn(show)).collect();
+            shown.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!(admitted, 1);
+        assert!(matches!(member.admit(&good, None, None), Err(Admission::Denied { .. })));
+        assert_eq!(locked(&member.unheard).shown.len(), 1);
+    }
+
+    #[test]
+    fn tickets_of_others_and_late_ones_are_worth_asking_the_door_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = member(folder.path());
+        let now = seconds(SystemTime::now());
+        let busy = [
+            ticket(&member, 2, "token:a", [9; 16], now + 30),
+            ticket(&member, 3, "token:a", member.run, now),
+            b"no ticket".to_vec(),
+        ];
+        for ticket in busy {
+            assert!(matches!(member.admit(&ticket, None, None), Err(Admission::Busy { .. })));
+        }
+        let certified = ticket(&member, 4, "cert:CN=ward", member.run, now + 30);
+        assert!(matches!(
+            member.admit(&certified, Some("CN=other"), None),
+            Err(Admission::Denied { .. })
+        ));
+        let (known, claims, pass) = member.admit(&certified, Some("CN=ward"), None).unwrap();
+        assert_eq!((known.client.key().as_str(), claims.inputs), ("cert:CN=ward", 1));
+        drop(pass);
+        assert_eq!(locked(&member.unheard).unused.len(), 1, "it was not redeemed");
+    }
+
+    #[test]
+    fn the_door_vouches_for_an_address_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = member(folder.path());
+        let source = std::net::SocketAddr::from(([10, 0, 0, 1], 80));
+        let now = seconds(SystemTime::now());
+        let voucher = voucher::seal(&member.secret, &[5; 16], &member.run, source, now);
+        assert!(member.vouches(&voucher, source) && !member.vouches(&voucher, source));
+        assert!(!member.vouches(&[], source));
+    }
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 pub(crate) mod allocator;
 mod books;
+pub(crate) mod dial;
 mod hall;
-pub(crate) mod link;
 pub(crate) mod member;
+pub(crate) mod membership;
 mod merge;
+pub(crate) mod options;
 mod queue;
 mod relay;
 mod roster;
@@ -16,6 +18,7 @@ mod staff;
 pub(crate) mod talk;
 pub(crate) mod ticket;
 mod voucher;
+mod watch;
 
 /// How long inputs are kept aside for a session that waits, from each time that this is said.
 const EXTENDED: Duration = Duration::from_secs(120);

@@ -13,8 +13,8 @@ use wire::{Channel, Error, Result, Role, ServerTls, Timeouts, plaintext};
 
 use crate::error::Error as Refused;
 use crate::fleet::EXTENDED;
+use crate::fleet::dial::EVER;
 use crate::fleet::hall::Hall;
-use crate::fleet::link::EVER;
 use crate::fleet::roster::State;
 use crate::fleet::talk::{Answers, Beat, Count, Counted, Join, Says, number, prove};
 use crate::fleet::ticket::Id;

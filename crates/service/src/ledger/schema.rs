@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use super::tickets::TABLE as TICKETS;
 use crate::error::{Error, Result};
 
 /// The version of the tables below, `PRAGMA user_version` of the file.
@@ -41,6 +40,20 @@ const TABLES: &str = "
         per_minute INTEGER CHECK (per_minute >= 0),
         PRIMARY KEY (client, model)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// One row for each ticket of which inputs are set aside or were redeemed.
+const TICKETS: &str = "
+    CREATE TABLE IF NOT EXISTS tickets (
+        id BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 16),
+        client TEXT NOT NULL,
+        model TEXT NOT NULL,
+        inputs INTEGER NOT NULL CHECK (inputs >= 0),
+        expiry INTEGER NOT NULL,
+        redeemed INTEGER NOT NULL DEFAULT 0
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS tickets_of ON tickets (client, model);
+    CREATE INDEX IF NOT EXISTS tickets_over ON tickets (expiry);
 ";
 
 /// Held while a thread of this process opens a ledger.

@@ -19,20 +19,6 @@ const SOON: u64 = 5;
 /// How long a redeemed ticket is remembered after it is over, in seconds.
 const REMEMBERED: u64 = 3600;
 
-/// One row for each ticket of which inputs are set aside or were redeemed.
-pub(super) const TABLE: &str = "
-    CREATE TABLE IF NOT EXISTS tickets (
-        id BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 16),
-        client TEXT NOT NULL,
-        model TEXT NOT NULL,
-        inputs INTEGER NOT NULL CHECK (inputs >= 0),
-        expiry INTEGER NOT NULL,
-        redeemed INTEGER NOT NULL DEFAULT 0
-    ) STRICT, WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS tickets_of ON tickets (client, model);
-    CREATE INDEX IF NOT EXISTS tickets_over ON tickets (expiry);
-";
-
 /// What is set aside.
 #[derive(Clone, Copy, Debug)]
 pub struct Reservation<'a> {

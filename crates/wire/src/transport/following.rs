@@ -10,25 +10,12 @@ use crate::admission::Admission;
 use crate::channel::{Channel, Transport};
 use crate::cost::{HEADER_LEN, Role};
 use crate::error::{Error, Result};
-use crate::fleet::{DoorRequest, ShownTicket, Ticket};
+use crate::fleet::{DoorRequest, Followed, ShownTicket, Ticket};
 use crate::frame::{body_len, encode_frame};
 use crate::message::Message;
 use crate::tags;
 use crate::transport::link::Link;
 use crate::transport::tcp::{Tcp, Timeouts, connect};
-
-/// What it cost to ask a door, and whom it named.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Followed {
-    /// The server's address.
-    pub server: String,
-    /// Bytes of frames to the door, and the ticket to the server.
-    pub sent: u64,
-    /// Bytes of frames from the door.
-    pub received: u64,
-    /// Seconds from the first byte to the door to the connection with the server.
-    pub seconds: f64,
-}
 
 /// A connection that may turn out to lead to a door.
 struct Following {

@@ -83,14 +83,21 @@ def link_of(text: str | None) -> Network:
     return LOOPBACK if text in (None, "loopback") else network.parse(str(text))
 
 
-def read(path: Path) -> Costs:
-    """Costs of a file that `bench model --json` or `plan --json` wrote; raises `MisuseError` that says what lacks."""
+def read(path: Path, planned_for: str | None = None) -> Costs:
+    """Costs of a file that `bench model --json` or `plan --json` wrote; raises `MisuseError` that says what lacks.
+
+    A plan does not name its link, which is the one it was `planned_for`.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MisuseError(f"{path} does not exist; write it with: tacit bench model X.tacit --json > {path}") from None
     except ValueError as error:
         raise MisuseError(f"{path} is no JSON: {error}") from error
+    if isinstance(content, dict) and content.get("network_seconds") and "network" not in content:
+        if planned_for is None:
+            raise MisuseError(f"{path} is a plan for a link that it does not name: say --network as `plan` was told")
+        content["network"] = planned_for
     return of(content, str(path))
 
 

@@ -1,7 +1,7 @@
 //! Smooth functions as integer functions of folded arguments, and the cheapest that is near.
 
 use crate::functions::Fold;
-use crate::functions::curve::{Curve, Lines, WHOLE};
+use crate::functions::curve::{Curve, Lines, TABLED};
 use crate::functions::fold::Argument;
 use crate::source::function::Function;
 use crate::source::scaling::{TOLERANCE, levels, positive};
@@ -160,7 +160,7 @@ impl Smooth {
 
 /// The curves that there are for arguments of so many bits.
 fn curves(bits: u32, value: impl Fn(i64) -> f64) -> Vec<Curve> {
-    let whole = (bits <= WHOLE).then(|| Curve::whole(bits, &value));
+    let whole = (bits <= TABLED).then(|| Curve::whole(bits, &value));
     let pairs = PIECES.flat_map(|pieces| GUARDS.map(move |guard| [pieces, guard]));
     let lines = pairs.filter(|[pieces, _]| *pieces < bits).map(|numbers| {
         let lines = Lines::new(bits, numbers, &value).map(Curve::Lines)?;

@@ -83,10 +83,11 @@ fn bumps_near_zero_are_seen_however_wide_the_range_is() {
 }
 
 #[test]
-fn few_values_take_a_table_and_many_take_lines() {
+fn short_arguments_take_a_table_and_long_ones_lines() {
     let curve = |bits, count| chosen(smooth(Function::Sigmoid), bits, 10.0, count).1.curve;
     assert!(matches!(curve(8, 500), Curve::Whole(_)));
-    assert!(matches!(curve(8, 1_000_000), Curve::Lines(_)));
+    assert!(matches!(curve(8, 1_000_000), Curve::Whole(_)));
+    assert!(matches!(curve(12, 1_000_000), Curve::Lines(_)));
     let worth = |count| {
         let (_, fold) = chosen(smooth(Function::Sigmoid), 8, 10.0, count);
         Smooth::is_worth(&fold, [8, 10], false, count)

@@ -6,18 +6,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wire::fleet::{News, Order};
-use wire::{Channel, ClientTls, Error, Result, Role, Timeouts, Trust, connect, plaintext};
+use wire::{Error, Result, Timeouts};
 
-use crate::fleet::member::{Member, Membership, Unheard};
-use crate::fleet::secret::Secret;
-use crate::fleet::talk::{Answers, Beat, Join, Says, prove};
+use crate::fleet::dial::{EVER, ask, dial};
+use crate::fleet::member::{Member, Unheard};
+use crate::fleet::talk::{Answers, Beat, Join, Says};
 use crate::lock::locked;
 use crate::shared::Shared;
 use crate::tokens::hexadecimal;
 
-/// A control connection has no end of its own.
-pub(crate) const EVER: Duration = Duration::from_secs(1_000_000_000);
 /// Time between beats when nothing happens.
 const BEAT: Duration = Duration::from_millis(200);
 /// Time between beats with metrics.
@@ -25,29 +22,6 @@ const METRICS: Duration = Duration::from_secs(1);
 /// Waits before the door is dialled again.
 const AGAIN: Duration = Duration::from_millis(200);
 const LONGEST_AGAIN: Duration = Duration::from_secs(2);
-
-/// Connects to the door and proves what is to be proved.
-pub(crate) fn dial(fleet: &Membership, secret: &Secret, timeouts: Timeouts) -> Result<Channel> {
-    let stream = connect(&fleet.control, timeouts)?;
-    let mut channel = match fleet.pin {
-        Some(pin) => {
-            let tls = ClientTls::new(&Trust::Pin(pin), None)?;
-            tls.channel("tacit", stream, timeouts)?
-        }
-        None => plaintext(Role::Client, stream, timeouts)?,
-    };
-    prove(&mut channel, secret, false)?;
-    Ok(channel)
-}
-
-/// Says something and waits for the answer.
-pub(crate) fn ask(channel: &mut Channel, says: &Says) -> Result<Answers> {
-    let text = serde_json::to_string(says).map_err(|e| Error::internal(e.to_string()))?;
-    channel.send(&News(text))?;
-    let Order(text) = channel.receive(&())?;
-    let bad = |e: serde_json::Error| Error::peer("an answer of a door", e.to_string());
-    serde_json::from_str(&text).map_err(bad)
-}
 
 /// Keeps a server's door informed until the server is gone.
 pub(crate) fn run(shared: &Weak<Shared>, nudged: &Receiver<()>) {
