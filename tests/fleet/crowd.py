@@ -42,7 +42,8 @@ class Outcome:
         """The counts and times for people."""
         times = sorted(self.seconds) or [0.0]
         return {
-            "answered": self.answered, "wrong": self.wrong, "unlike": self.unlike, "failed": self.failed, "given_up": self.given_up,
+            "answered": self.answered, "wrong": self.wrong, "unlike": self.unlike,
+            "failed": self.failed, "given_up": self.given_up,
             "killed_clients": self.lost_clients, "killed_servers": self.killed_servers,
             "p50_seconds": round(times[len(times) // 2], 3), "p99_seconds": round(times[len(times) * 99 // 100], 3),
             "sessions_per_second": round(self.answered / self.wall, 2) if self.wall else 0,
@@ -153,8 +154,7 @@ def reaper(servers: float, clients: float, seed: int):
             if now >= next_server:
                 next_server = now + chance.expovariate(1 / servers)
                 ready = crowd.fleet.servers()
-                if len(ready) > 1:
-                    crowd.fleet.kill(chance.choice(ready))
+                if len(ready) > 1 and crowd.fleet.kill(chance.choice(ready)):
                     crowd.outcome.killed_servers += 1
 
     return kill

@@ -60,6 +60,7 @@ class FleetProcess:
 
     def __init__(self, file: Path, *arguments: str) -> None:
         self.file, self.lines, self.errors = file, [], file.parent / "fleet.err"
+        self.noise = []
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
                 [*COMMAND, "fleet", "up", file, "--json", *arguments],
@@ -71,7 +72,10 @@ class FleetProcess:
     def follow(self) -> None:
         with self.process.stdout as lines:
             for line in lines:
-                self.lines.append(json.loads(line))
+                try:
+                    self.lines.append(json.loads(line))
+                except ValueError:
+                    self.noise.append(line)
 
     def ready(self) -> dict:
         """The line that says that all models have their servers; the test process joins the cluster."""
@@ -98,9 +102,13 @@ class FleetProcess:
         """The servers in a state."""
         return [one for one in self.status()["servers"] if one["state"] == state and (state != "ready" or one["warm"])]
 
-    def kill(self, server: dict) -> None:
-        """Kill -9 of a server's process."""
-        os.kill(server["pid"], signal.SIGKILL)
+    def kill(self, server: dict) -> bool:
+        """Kill -9 of a server's process; whether it was still there."""
+        try:
+            os.kill(server["pid"], signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def reload(self) -> None:
         """SIGHUP: the file is read anew."""
@@ -117,7 +125,9 @@ class FleetProcess:
     def stop(self, seconds: float = 60) -> int:
         """SIGTERM, and the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        code = self.process.wait(seconds)
+        assert self.noise == []
+        return code
 
     def close(self) -> None:
         """End it, and whatever of its processes is left."""

@@ -61,7 +61,8 @@ class Stage:
         common = {line for line in servers if not line.startswith("ticket")}
         return {
             "charged": sum(used(self.ledger).values()),
-            "tickets_redeemed": len(tickets),
+            "tickets_redeemed": self.fleet.status()["door"]["tickets"]["redeemed"],
+            "tickets_audited": len(tickets),
             "correlations": len(common),
             "twice_at_servers": sum(count > 1 for count in servers.values()),
             "twice_at_clients": sum(count > 1 for count in clients.values()),

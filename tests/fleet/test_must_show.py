@@ -24,6 +24,8 @@ def nothing_twice_and_budgets_exact(found):
     assert (found["wrong"], found["unlike"], found["given_up"]) == (0, 0, 0)
     assert (found["twice_at_servers"], found["twice_at_clients"]) == (0, 0)
     assert found["charged"] == found["tickets_redeemed"]
+    # A server may be killed after the ledger has counted and before the audit has its line.
+    assert 0 <= found["charged"] - found["tickets_audited"] <= found["killed_servers"]
     assert found["correlations"] > found["answered"] == found["sessions"]
 
 

@@ -18,6 +18,7 @@ TOKEN = "ray.token"
 def library() -> Any:
     """Ray; raises `MisuseError` where it is not installed."""
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray will do by default; it warns else
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # it prints what it held back at the exit, to standard output
     try:
         import ray
     except ModuleNotFoundError as error:

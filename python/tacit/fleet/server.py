@@ -69,7 +69,7 @@ class ServerHost:
             "model": self.pool.name,
             "generation": self.generation,
             "pid": os.getpid(),
-            "node": node_address(),
+            "node": node_id(),
             "address": None if server is None else server.address,
             "pin": None if server is None else server.pin,
             "warnings": [] if server is None else server.warnings,
@@ -109,3 +109,10 @@ def node_address() -> str:
     from ray.util import get_node_ip_address
 
     return str(get_node_ip_address())
+
+
+def node_id() -> str:
+    """The identifier of this process's node in Ray."""
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())
