@@ -49,7 +49,7 @@ impl Ledger {
     ) -> Result<()> {
         let Reservation { id, client, model, inputs, until } = *wanted;
         let (key, now, until) = (client.key(), seconds(now), seconds(until));
-        let outcome = self.write_soon(|transaction| {
+        self.write_soon(|transaction| {
             forget(transaction, now)?;
             if let Some(refused) = too_much(transaction, (&key, model), default, inputs, now)? {
                 return Ok(Err(Error::Refused(named(refused, client, model))));
@@ -61,8 +61,7 @@ impl Ledger {
                 1 => Ok(()),
                 _ => Err(Error::misuse("a ticket of this number was given out before")),
             })
-        })?;
-        outcome
+        })?
     }
 
     /// Charges `inputs` for what was set aside under this number, and the rest of it is free again. It
