@@ -86,9 +86,9 @@ class FleetOptions:
     fullness: Annotated[
         Literal["room", "limit"],
         typer.Option(
-            help="What the door compares sessions of a server with: those it allows now and one, or its limit."
+            help="What the door compares sessions of a server with: its limit, or those it allows now and one."
         ),
-    ] = "room"
+    ] = "limit"
     door_ms: Annotated[float, typer.Option(min=0, help="What the door adds to a session beside round trips.")] = 3.0
     network: Annotated[
         str | None,

@@ -33,7 +33,7 @@ class DoorSettings:
     queue: int = QUEUE
     heartbeat_seconds: float = 0.2
     ahead: int = 1
-    by_limit: bool = False
+    by_limit: bool = True
 
 
 class Balance(Protocol):
