@@ -42,9 +42,8 @@ def test_a_ticket_that_nobody_shows_gives_its_inputs_back(job, tmp_path):
     door = DoorProcess(tmp_path, "--ledger", tmp_path / "ledger", "--budget", "total=1", "--ticket", 2)
     server = door.serve(job.model, "one")
     server.signal(signal.SIGSTOP)
-    client = ClientProcess(door.address, job.file, "--pin", door.pin)
-    door.until(lambda state: state["tickets"]["out"] == 1)
-    client.kill()
+    lost = ask(door.address, job.x, timeout_seconds=1, connect_seconds=1, pin=door.pin, plaintext=False)
+    assert lost["error"]["kind"] == "transport"
     door.until(lambda state: state["tickets"] == {"issued": 1, "redeemed": 0, "expired": 1, "out": 0})
     server.signal(signal.SIGCONT)
     door.until(lambda state: not state["servers"][0]["silent"])

@@ -182,6 +182,17 @@ def test_the_door_gives_the_least_full_server_and_then_a_place_in_its_queue():
     assert isinstance(door.ask(), Event)
 
 
+def test_servers_that_allow_more_get_more_unless_the_limit_counts():
+    env = Environment()
+    given = []
+    for by_limit in (False, True):
+        servers = [Server(env, Sharing(env, 1), Limits(1, 16)) for _ in range(2)]
+        servers[0].allowed = 11
+        door = Door(env, servers, DoorSettings(heartbeat_seconds=0.0, by_limit=by_limit), Random(0))
+        given.append([servers.index(door.ask()) for _ in range(5)].count(0))
+    assert given == [4, 3]
+
+
 def test_sessions_that_wait_for_their_links_make_room_for_others():
     """On a slow link processors have little to do: more than one session a core and one runs, and few wait."""
     costs = Costs("slow", 1, (Phase(0.01, 0.0, 0.0, 0.0, 0, 50),), 0)

@@ -70,6 +70,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
     vec![
         relu("relu saturating", Relu::new(COUNT, 12, Some(8), 20, Radix::Four).unwrap(), 255),
         relu("relu", Relu::new(COUNT, 12, None, 12, Radix::Sixteen).unwrap(), i64::MAX),
+        relu("relu on a mask", Relu::on_mask(COUNT, 12, Some(8), 20).unwrap(), 255),
         truncate("truncate", 12, Radix::Four),
         truncate("truncate, other side asking", 12, Radix::Two),
         extend(),

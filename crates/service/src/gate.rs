@@ -201,6 +201,11 @@ impl Gate {
         (state.running, state.queue.len())
     }
 
+    /// Mean seconds of a session, once one has ended.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        self.state().mean
+    }
+
     /// Lets those in who wait for nothing but processors, now and from now on.
     pub(crate) fn let_all_run(self: &Arc<Self>) {
         self.state().pace.let_all_run();

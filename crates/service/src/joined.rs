@@ -125,6 +125,7 @@ fn beat(shared: &Shared, news: Unheard, with_metrics: bool) -> Beat {
         waiting,
         allowed: shared.gate.allowed(),
         prepared: sessions.iter().map(|session| session.prepared).sum(),
+        mean: shared.gate.mean(),
         memory: crate::limits::resident(),
         sessions: shared.next.load(Ordering::SeqCst),
         draining: shared.is_draining(),

@@ -83,6 +83,12 @@ class FleetOptions:
         float,
         typer.Option(min=0, metavar="SECONDS", help="How often servers tell the door how many they allow; 0: at once."),
     ] = 0.2
+    fullness: Annotated[
+        Literal["room", "limit"],
+        typer.Option(
+            help="What the door compares sessions of a server with: those it allows now and one, or its limit."
+        ),
+    ] = "room"
     door_ms: Annotated[float, typer.Option(min=0, help="What the door adds to a session beside round trips.")] = 3.0
     network: Annotated[
         str | None,
@@ -112,7 +118,7 @@ class FleetOptions:
             sessions=self.session_limit,
             queue=self.queue,
             balance=self.balance,
-            door=DoorSettings(self.queue, self.heartbeat),
+            door=DoorSettings(self.queue, self.heartbeat, by_limit=self.fullness == "limit"),
             door_seconds=self.door_ms / 1e3,
             card=self.card * 1e9,
             link=costs.link_of(self.network or costs_.network),

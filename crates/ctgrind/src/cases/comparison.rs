@@ -29,6 +29,9 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "ReLU that saturates, chained digits", |run| {
         both(run, &Relu::new(COUNT, 16, Some(8), 24, Radix::Chain).unwrap(), &[16]);
     }),
+    Case::new("comparison", "ReLU after a layer on a mask", |run| {
+        both(run, &Relu::on_mask(COUNT, 16, Some(8), 24).unwrap(), &[16]);
+    }),
     Case::new("comparison", "ReLU", |run| {
         both(run, &Relu::new(COUNT, 16, None, 16, Radix::Four).unwrap(), &[16]);
     }),

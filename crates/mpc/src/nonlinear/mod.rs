@@ -5,6 +5,7 @@ pub(crate) mod clamp;
 pub mod clip;
 pub mod comet;
 pub mod leaky_relu;
+pub(crate) mod lift;
 pub mod lookup;
 pub mod maximum;
 pub mod relu;

@@ -16,6 +16,11 @@
 //! result has few bits, and what chooses it knows only so many; one more choice by its top
 //! bit extends it (`clamp.rs`). The comparison is asked by that party after whom the
 //! client speaks last: it goes on with the next layer.
+//!
+//! After a layer on a mask the client knows its share before the server does. [`Relu::on_mask`] has
+//! the client ask at once, with chained digits, and extends the shares of y before they are
+//! chosen (`lift.rs`): the client's messages go with the masked inputs of the layers before and after,
+//! and the server's are one between them.
 
 use ring::Bits;
 use ring::word::mask;
@@ -25,6 +30,7 @@ use zeroize::Zeroizing;
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
+use crate::nonlinear::lift::Lift;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
@@ -35,6 +41,8 @@ pub struct Relu {
     bits: u32,
     saturate: Option<u32>,
     comparison: Comparison,
+    /// What extends y before the comparison is answered, where the result is not extended.
+    lift: Option<Lift>,
     inside: Inside,
 }
 
@@ -62,7 +70,28 @@ impl Relu {
         let comparison = comparison.ending_with(Role::Client);
         let (cap, asks) = (saturate.map(mask), comparison.asks());
         let inside = Inside { count, bits, cap, out_bits, asks };
-        Ok(Self { count, bits, saturate, comparison, inside })
+        Ok(Self { count, bits, saturate, comparison, lift: None, inside })
+    }
+
+    /// Like [`Relu::new`], in three runs of messages: the client begins with what depends on its
+    /// share alone, and ends. It takes about `2*out_bits` bits a value more.
+    ///
+    /// # Errors
+    /// As [`Relu::new`].
+    pub fn on_mask(count: usize, bits: u32, saturate: Option<u32>, out_bits: u32) -> Result<Self> {
+        let asks = Role::Client;
+        let plan = Self::new(count, bits, saturate, out_bits, Radix::Chain)?;
+        let more = out_bits.checked_sub(bits).filter(|more| *more > 0);
+        let lift = more.map(|more| Lift { count, bits, more, asks });
+        let inside = Inside { bits: bits.max(out_bits), asks, ..plan.inside };
+        let comparison = plan.comparison.asked_by(asks);
+        Ok(Self { comparison, lift, inside, ..plan })
+    }
+
+    /// Who begins with the choice between values.
+    fn first(&self) -> Role {
+        let lifts = self.lift.as_ref().map(|lift| !lift.asks);
+        lifts.unwrap_or(self.comparison.last_sender())
     }
 
     /// Shares of `[y >= 0]` and of `[0 <= y < 2^saturate]`.
@@ -96,11 +125,19 @@ pub(crate) fn gated(values: &[u64], bits: &Bits) -> Vec<Vec<u64>> {
 pub fn run(channel: &mut Channel, plan: &Relu, y: &Share, mut ots: Correlations) -> Result<Share> {
     y.check(plan.count, plan.bits, "ReLU")?;
     let role = channel.role();
+    let begun = match &plan.lift {
+        Some(lift) => {
+            let now = ots.split(role, &lift.demand())?;
+            Some((lift, lift.begin(channel, y.words(), now)?))
+        }
+        None => None,
+    };
     let mut found = compare::of_share(channel, &plan.comparison, y, &mut ots)?;
     let indicators = plan.indicators(role, y.words(), &mut found);
     let [positive, inside] = &*indicators;
-    let first = plan.comparison.last_sender();
-    plan.inside.run(channel, first, y.words(), [positive, inside], ots)
+    let lifted = begun.map(|(lift, begun)| lift.finish(channel, y.words(), begun)).transpose()?;
+    let words = lifted.as_ref().unwrap_or(y).words();
+    plan.inside.run(channel, plan.first(), words, [positive, inside], ots)
 }
 
 impl Protocol for Relu {
@@ -113,12 +150,14 @@ impl Protocol for Relu {
     }
 
     fn demand(&self) -> Demand {
-        self.comparison.demand(self.count) + self.inside.demand()
+        let lift = self.lift.as_ref().map(Lift::demand).unwrap_or_default();
+        lift + self.comparison.demand(self.count) + self.inside.demand()
     }
 
     fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        self.comparison.cost(self.count).then(self.inside.cost(first))
+        let compared = self.comparison.cost(self.count);
+        let lifted = self.lift.as_ref().map_or(compared, |lift| lift.cost(compared));
+        lifted.then(self.inside.cost(self.first()))
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
@@ -165,8 +204,21 @@ mod tests {
             let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let values = Share::reconstruct(&client, &server);
-            let plan = Relu::new(values.len(), bits, saturate, out_bits, Radix::Four).unwrap();
-            check(&plan, &values, &client, &server, &mut rng);
+            for plan in [
+                Relu::new(values.len(), bits, saturate, out_bits, Radix::Four),
+                Relu::new(values.len(), bits, saturate, out_bits, Radix::Chain),
+                Relu::on_mask(values.len(), bits, saturate, out_bits),
+            ] {
+                check(&plan.unwrap(), &values, &client, &server, &mut rng);
+            }
+        }
+    }
+
+    #[test]
+    fn on_a_mask_the_server_speaks_once() {
+        for (bits, saturate, out_bits) in [(12, Some(8), 24), (8, None, 20), (12, None, 9)] {
+            let cost = Relu::on_mask(100, bits, saturate, out_bits).unwrap().cost();
+            assert_eq!((cost.rounds, cost.first, cost.last), (3, Some(Role::Client), cost.first));
         }
     }
 
@@ -185,6 +237,8 @@ mod tests {
                 let plan = Relu::new(values.len(), bits, Some(a), out_bits, radix).unwrap();
                 check(&plan, &values, &client, &server, &mut rng);
             }
+            let plan = Relu::on_mask(values.len(), bits, Some(a), out_bits).unwrap();
+            check(&plan, &values, &client, &server, &mut rng);
         }
     }
 

@@ -38,6 +38,8 @@ pub enum Products {
 pub enum Function {
     /// By OT, its comparisons in digits of this width or chained.
     Digits(Radix),
+    /// A ReLU by OT with chained digits that the client begins, for behind a preprocessed layer.
+    OnMask,
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
     /// By circuits what is computed once a row, the rest by OT, its comparisons in
@@ -122,6 +124,7 @@ impl fmt::Display for Function {
         match self {
             Self::Digits(Radix::Chain) => f.write_str(CHAIN),
             Self::Digits(radix) => digits(f, "digits", *radix),
+            Self::OnMask => f.write_str("masked"),
             Self::Circuits => f.write_str("circuits"),
             Self::Rows(radix) => digits(f, "rows", *radix),
             Self::Stages(radix) => digits(f, "stages", *radix),
@@ -149,15 +152,15 @@ impl FromStr for StepOptions {
     type Err = Error;
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
-    /// `digits1` to `digits8`, `chain`, `circuits`, `rows1` to `rows8` or `rows-chain`, `stages1` to
-    /// `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`, in this
+    /// `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
+    /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`, in this
     /// order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, digits1 to digits8, chain, circuits, rows1 to rows8, rows-chain, \
-                 stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain",
+                 ahead, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
+                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain",
             )
         };
         let mut options = Self::default();
@@ -175,6 +178,7 @@ impl FromStr for StepOptions {
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
                 (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
+                ("masked", ..) => options.function = Some(Function::OnMask),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
                 ("table", ..) => options.function = Some(Function::Table),
                 (.., Some(radix)) if part.starts_with("rows") => {
@@ -282,8 +286,9 @@ mod tests {
         by_step.set(15, "stages-chain".parse().unwrap());
         by_step.set(16, "tables3".parse().unwrap());
         by_step.set(17, "tables-chain".parse().unwrap());
+        by_step.set(18, "masked".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -316,6 +321,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(17).is_ok() && by_step.check(16).is_err());
+        assert!(by_step.check(18).is_ok() && by_step.check(17).is_err());
     }
 }

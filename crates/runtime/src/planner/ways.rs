@@ -124,7 +124,7 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
         all.map(|function| function(radix))
     });
     let digits = digits.map(StepOptions::function);
-    let others = [Function::Circuits, Function::Table].map(StepOptions::function);
+    let others = [Function::OnMask, Function::Circuits, Function::Table].map(StepOptions::function);
     let (graph, settings) = (plain.graph(), plain.settings());
     let built = |options| Some((options, suites::step(graph, settings, index, options).ok()?));
     digits.chain(others).filter_map(built).collect()

@@ -83,6 +83,9 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
         Some(Function::Stages(_)) if !node.op.is::<ops::Trees>() => {
             return Err(Error::misuse("stages of what are no trees"));
         }
+        Some(Function::OnMask) if !node.op.is::<ops::Relu>() => {
+            return Err(Error::misuse("a function on a mask that is no ReLU"));
+        }
         _ => {}
     }
     match garbled(cx.graph, options) {

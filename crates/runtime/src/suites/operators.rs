@@ -186,7 +186,10 @@ fn relu(cx: &NodeContext<'_>) -> Result<Action> {
     let saturate = (saturate + 2 <= bits).then_some(saturate);
     let fastest = || Radix::of_relu(count, bits, saturate, out_bits);
     let radix = cx.digits().unwrap_or_else(fastest);
-    let sliced = Sliced::new(count, |count| Relu::new(count, bits, saturate, out_bits, radix))?;
+    let sliced = Sliced::new(count, |count| match cx.options.function {
+        Some(Function::OnMask) => Relu::on_mask(count, bits, saturate, out_bits),
+        _ => Relu::new(count, bits, saturate, out_bits, radix),
+    })?;
     Ok(match low {
         0 => Action::from(sliced),
         low => fitted(None, -low, sliced, low),

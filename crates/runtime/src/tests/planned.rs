@@ -29,7 +29,7 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
-    let early = ["chain", "ahead+chain", "packing1", "ahead", "transfers"];
+    let early = ["chain", "masked", "packing1", "ahead", "transfers"];
     let early = early.map(|text| text.parse().unwrap());
     let all = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();

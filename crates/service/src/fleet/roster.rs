@@ -12,6 +12,9 @@ use crate::fleet::ticket::Id;
 
 /// A server that was silent for so long gets no new tickets.
 pub(crate) const SILENT: Duration = Duration::from_millis(1500);
+/// Sessions are short if they take less than this on average, in seconds: the way from the door is felt then, and waiting for the
+/// wrong server is not.
+const SHORT: f64 = 1.0;
 /// Names of base OTs that are remembered, of all servers.
 const MOST_KEPT: usize = 1 << 17;
 /// Servers that are gone and still shown.
@@ -67,9 +70,16 @@ impl Entry {
     }
 
     /// Sessions that it may have. One that may run more than it is allowed now gets one more, so
-    /// that it notices.
+    /// that it notices, and one of short sessions gets one that is there when another ends.
     fn room(&self) -> usize {
-        (self.beat.allowed + 1).min(self.limit).max(1)
+        let next = usize::from(self.beat.mean.is_some_and(|mean| mean < SHORT));
+        (self.beat.allowed + 1).min(self.limit).max(1) + next
+    }
+
+    /// The part of its limit that it has or is about to have. Of what it is allowed now the choice
+    /// does not depend, or one that was just allowed more would draw all clients at once.
+    fn fullness(&self) -> f64 {
+        self.load() as f64 / self.limit.max(1) as f64
     }
 
     fn has(&self, wanted: &Wanted) -> Option<&ModelNews> {
@@ -257,7 +267,7 @@ impl Roster {
                 best = Some((0.0, entry, model));
                 break;
             }
-            let load = load as f64 / room as f64;
+            let load = entry.fullness();
             let better = best.is_none_or(|(least, other, _)| {
                 (load, entry.beat.sessions, &entry.id) < (least, other.beat.sessions, &other.id)
             });
@@ -280,9 +290,8 @@ impl Roster {
     /// The server for a client that is passed on, of whom nothing is known: that with least to do.
     pub(crate) fn choose_any(&self, now: Instant) -> Option<(String, [u8; 16], String)> {
         let taking = self.servers.values().filter(|entry| entry.is_taking(now));
-        let load = |entry: &Entry| entry.load() as f64 / entry.room() as f64;
         let best = taking.min_by(|a, b| {
-            let key = |entry: &Entry| (load(entry), entry.beat.sessions);
+            let key = |entry: &Entry| (entry.fullness(), entry.beat.sessions);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         })?;
         Some((best.id.clone(), best.run, best.address.clone()))

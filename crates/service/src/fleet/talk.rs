@@ -49,6 +49,8 @@ pub(crate) struct Beat {
     pub(crate) waiting: usize,
     pub(crate) allowed: usize,
     pub(crate) prepared: usize,
+    /// Mean seconds of a session, once one has ended.
+    pub(crate) mean: Option<f64>,
     pub(crate) memory: u64,
     pub(crate) sessions: u64,
     pub(crate) draining: bool,

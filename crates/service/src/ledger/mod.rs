@@ -199,11 +199,29 @@ impl Ledger {
         })
     }
 
-    /// Runs a transaction that no other writer comes between, and commits it.
+    /// Runs a transaction that no other writer comes between, and commits it to the disk.
     fn write<T>(&self, run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
+        self.commit("FULL", run)
+    }
+
+    /// Runs a transaction that no other writer comes between. All processes see it at once, and it is
+    /// on the disk with the next [`write`](Ledger::write), or lost when the machine loses power before.
+    fn write_soon<T>(
+        &self,
+        run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.commit("NORMAL", run)
+    }
+
+    fn commit<T>(
+        &self,
+        synchronous: &str,
+        run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
         // A thread that failed has left no transaction open: they end with their scope.
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let run = || {
+            connection.pragma_update(None, "synchronous", synchronous)?;
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let result = run(&transaction)?;

@@ -35,7 +35,8 @@ pub struct Reservation<'a> {
 }
 
 impl Ledger {
-    /// Sets inputs aside, all or none. When this returns, it is on the disk.
+    /// Sets inputs aside, all or none. What is set aside is lost when the machine loses power soon after, and then the
+    /// ticket cannot be redeemed.
     ///
     /// # Errors
     /// [`Error::Refused`] where a limit has too little left, [`Error::Misuse`] for a number that was
@@ -48,7 +49,7 @@ impl Ledger {
     ) -> Result<()> {
         let Reservation { id, client, model, inputs, until } = *wanted;
         let (key, now, until) = (client.key(), seconds(now), seconds(until));
-        let outcome = self.write(|transaction| {
+        let outcome = self.write_soon(|transaction| {
             forget(transaction, now)?;
             if let Some(refused) = too_much(transaction, (&key, model), default, inputs, now)? {
                 return Ok(Err(Error::Refused(named(refused, client, model))));
@@ -120,7 +121,7 @@ impl Ledger {
     /// [`Error::Unusable`], [`Error::Damaged`].
     pub fn extend(&self, id: &[u8; 16], until: SystemTime, now: SystemTime) -> Result<bool> {
         let (until, now) = (integer(seconds(until)), integer(seconds(now)));
-        let changed = self.write(|transaction| {
+        let changed = self.write_soon(|transaction| {
             let sql = "UPDATE tickets SET expiry = max(expiry, ?2)
                 WHERE id = ?1 AND redeemed = 0 AND expiry > ?3";
             transaction.execute(sql, params![id, until, now])
@@ -133,7 +134,7 @@ impl Ledger {
     /// # Errors
     /// [`Error::Unusable`], [`Error::Damaged`].
     pub fn release(&self, id: &[u8; 16]) -> Result<()> {
-        self.write(|transaction| {
+        self.write_soon(|transaction| {
             transaction.execute("DELETE FROM tickets WHERE id = ?1 AND redeemed = 0", params![id])
         })?;
         Ok(())

@@ -26,12 +26,14 @@ FEW = 64
 class DoorSettings:
     """A door: at most so many in its `queue`, `heartbeat_seconds` between reports of a server (0: at once).
 
-    Servers have room for sessions `ahead` of those that they allow.
+    Servers have room for sessions `ahead` of those that they allow. How full one is says its sessions over its room, or
+    with `by_limit` over the most that it may ever have, which does not send more to those that allow more just now.
     """
 
     queue: int = QUEUE
     heartbeat_seconds: float = 0.2
     ahead: int = 1
+    by_limit: bool = False
 
 
 class Balance(Protocol):
@@ -109,7 +111,8 @@ class Door:
             self.free = [entry for entry in self.free if entry[3] == self.versions[entry[2]]]
             heapify(self.free)
         if known < room:
-            heappush(self.free, (known / room, self.given[place], place, self.versions[place]))
+            most = self.servers[place].limits.sessions if self.settings.by_limit else room
+            heappush(self.free, (known / most, self.given[place], place, self.versions[place]))
 
     def choose(self) -> Server | None:
         """A ticket for the server that is least full; None where all are."""

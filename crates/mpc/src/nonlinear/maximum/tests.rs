@@ -82,3 +82,12 @@ fn bad_windows_are_refused() {
     assert!(Tournament::new(3, &[vec![]]).is_err());
     assert!(Tournament::new(3, &[vec![3]]).is_err());
 }
+
+#[test]
+fn levels_of_chained_digits_take_two_rounds_each() {
+    for (members, levels) in [(2, 1), (4, 2), (9, 4), (16, 4)] {
+        let tournament = Tournament::new(members, &[(0..members).collect()]).unwrap();
+        let plan = Maximum::new(tournament, 12, None, Radix::Chain).unwrap();
+        assert_eq!(plan.cost().rounds, 2 * levels + 1);
+    }
+}

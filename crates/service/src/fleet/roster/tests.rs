@@ -72,6 +72,17 @@ fn the_least_busy_of_those_that_have_the_model_is_chosen() {
 }
 
 #[test]
+fn a_server_of_short_sessions_has_one_in_line() {
+    let (mut roster, now) = (Roster::default(), Instant::now());
+    joined(&mut roster, "one", 1, &["a"], now);
+    for (mean, has_room) in [(None, false), (Some(5.0), false), (Some(0.1), true)] {
+        let busy = Beat { allowed: 2, running: 3, mean, ..Beat::default() };
+        beat(&mut roster, "one", 1, busy, now);
+        assert_eq!(matches!(roster.choose(&wanted("a"), now), Choice::Server(_)), has_room);
+    }
+}
+
+#[test]
 fn silent_draining_and_gone_servers_get_nothing() {
     let (mut roster, now) = (Roster::default(), Instant::now());
     joined(&mut roster, "one", 1, &["a"], now);
