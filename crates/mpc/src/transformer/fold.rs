@@ -47,6 +47,9 @@ pub struct Fold {
     argument: Chosen,
     curve: Curve,
     extension: Option<Extend>,
+    /// Width of the results, which drops bits where they are known to be in a part of what the
+    /// function gives.
+    out_bits: u32,
 }
 
 /// How the argument of the curve is chosen among shares.
@@ -97,8 +100,8 @@ impl Fold {
     /// Plans `count` values of `bits` to `out_bits` (up to 63).
     ///
     /// # Errors
-    /// [`Error::Misuse`] for `bits` below the magnitude and 3 or above 63, and for results that
-    /// `out_bits` do not hold.
+    /// [`Error::Misuse`] for `bits` below the magnitude and 3 or above 63, and for results of more
+    /// than 63 bits.
     pub fn new(
         count: usize,
         bits: u32,
@@ -111,10 +114,10 @@ impl Fold {
         // A bit to spare above all results, moved to start at zero.
         let spare = (most - least).max(1).ilog2() + 2;
         let narrowest = if function.relu { magnitude.max(spare - 1) } else { spare - 1 };
-        let fits = (magnitude + 3..=63).contains(&bits) && (narrowest..=63).contains(&out_bits);
-        if !fits {
-            return Err(Error::misuse("a smooth function with these widths"));
-        }
+        let wanted = (1..=63).contains(&out_bits).then(|| out_bits.max(narrowest));
+        let wide = wanted.filter(|wide| (magnitude + 3..=63).contains(&bits) && *wide <= 63);
+        let wide = wide.ok_or_else(|| Error::misuse("a smooth function with these widths"))?;
+        let (narrow, out_bits) = (out_bits, wide);
         let inner = out_bits.min(spare.max(magnitude));
         let choice =
             |bits, cap, out_bits| Inside { count, bits, cap, out_bits, asks: Role::Client };
@@ -150,6 +153,7 @@ impl Fold {
             curve: Curve::new(count, &function.curve, inner, radix, span)?,
             extension: extension.transpose()?,
             function: function.clone(),
+            out_bits: narrow,
         })
     }
 
@@ -281,9 +285,10 @@ pub fn run(channel: &mut Channel, plan: &Fold, x: &Share, mut ots: Correlations)
     let zero = Share::new(vec![0; x.len()], curve.bits());
     let start = if function.relu { &positive } else { &zero };
     let result = start.add_scaled(&curve, factor).plus(role, function.base);
-    let Some(extension) = &plan.extension else { return Ok(result) };
+    let Some(extension) = &plan.extension else { return result.narrow(plan.out_bits) };
     let [least, _] = function.ends();
-    Ok(extend::run(channel, extension, &result.plus(role, -least), ots)?.plus(role, least))
+    let wide = extend::run(channel, extension, &result.plus(role, -least), ots)?;
+    wide.plus(role, least).narrow(plan.out_bits)
 }
 
 impl Protocol for Fold {
