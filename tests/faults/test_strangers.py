@@ -60,6 +60,12 @@ def read(peer: socket.socket) -> bytes:
     return body
 
 
+def begun(peer: socket.socket) -> None:
+    """Read what a client says first: a request for doors alone, hello and request."""
+    for _ in range(3):
+        read(peer)
+
+
 @contextmanager
 def connected(address: str) -> Iterator[socket.socket]:
     host, port = address.rsplit(":", 1)
@@ -236,8 +242,7 @@ def says(*parts: bytes) -> Callable[[socket.socket], None]:
     """Answers an opening with `parts`, then waits for the client to leave."""
 
     def script(peer: socket.socket) -> None:
-        read(peer)
-        read(peer)
+        begun(peer)
         peer.sendall(b"".join(parts))
         peer.shutdown(socket.SHUT_WR)
         peer.recv(1)
@@ -345,8 +350,7 @@ def test_hostile_plans_are_refused_before_anything_is_sent(job, offer, case):
     answers: list[bytes] = []
 
     def script(peer: socket.socket) -> None:
-        read(peer)
-        read(peer)
+        begun(peer)
         peer.sendall(offering(json.dumps(plan).encode()))
         answers.append(peer.recv(1))
 
