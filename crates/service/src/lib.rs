@@ -33,7 +33,7 @@ pub use fleet::allocator::Allocator;
 pub use fleet::membership::Membership;
 pub use fleet::options::{AllocatorOptions, Relay};
 pub use identity::Client;
-pub use ledger::{Budget, Charged, Chosen, Ledger, Reservation, Row};
+pub use ledger::{Budget, Charged, Chosen, Ledger, Reservation, Row, ledger_name};
 pub use limits::{Limits, free_memory, raise_descriptors};
 pub use options::{Access, Options};
 pub use policy::Policy;
