@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 import tacit
 from tacit import Client
 from tacit.session.watch import get
@@ -40,11 +39,13 @@ class Process:
         self.drained = ThreadPoolExecutor(1).submit(self.drain)
 
     def drain(self) -> None:
+        """Read what the process prints, so that it never waits for a reader."""
         assert self.process.stdout is not None
         for _ in self.process.stdout:
             pass
 
     def close(self) -> None:
+        """End the process at once."""
         self.process.kill()
         self.process.wait()
 
@@ -64,10 +65,12 @@ class Fleet:
         self.address, self.pin = self.door.first["listening"], self.door.first["pin"]
 
     def state(self) -> dict[str, Any]:
+        """The fleet as its door sees it."""
         state: dict[str, Any] = json.loads(get(self.door.first["metrics"], "/fleet", 5)[1])
         return state
 
     def close(self) -> None:
+        """End door and servers."""
         for process in (*self.servers, self.door):
             process.close()
 

@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "tacit"]
 SECONDS = 90.0
 
 
-def fleet_file(model, *, name="fleet", replicas=(1, 1), head="", more="", own=""):
+def fleet_file(model, *, name="fleet", replicas=(1, 1), head="", scaling="", more="", own=""):
     """The text of a fleet file for this machine: one model, a door at a free port."""
     least, most = replicas
     return f"""\
@@ -32,6 +32,7 @@ drain = 20
 cpus = 8
 [scaling]
 every = 0.2
+{scaling}
 [health]
 every = 0.2
 {more}
@@ -124,6 +125,8 @@ class FleetProcess:
 
     def stop(self, seconds: float = 60) -> int:
         """SIGTERM, and the exit code."""
+        if ray.is_initialized():
+            ray.shutdown()  # a process whose cluster is gone is ended by Ray after a minute
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(seconds)
         assert self.noise == []

@@ -24,7 +24,7 @@ CAPPED = 10
 class Stage:
     """A fleet with tokens, a ledger and an audit, and inputs with the interpreter's answers."""
 
-    def __init__(self, folder: Path, model: Path, replicas: tuple[int, int], tokens: int, own: str = "") -> None:
+    def __init__(self, folder: Path, model: Path, replicas: tuple[int, int], tokens: int, scaling: str = "") -> None:
         self.folder, self.model = folder, folder / "served.tacit"
         shutil.copy(model, self.model)
         made = [_core.generate_token(f"ward-{number}", None) for number in range(tokens)]
@@ -41,7 +41,7 @@ class Stage:
         for audit in self.audits:
             audit.mkdir()
         head = f'tokens = "{self.lines}"\nledger = "{self.ledger}"\nbudget = "total=100000"\nlog = "logs"\nqueue = 1000'
-        text = fleet_file(self.model, replicas=replicas, head=head, own=f"{own}\ncpus = 0.25")
+        text = fleet_file(self.model, replicas=replicas, head=head, scaling=scaling, own="cpus = 0.25")
         (folder / "fleet.toml").write_text(text)
         os.environ["TACIT_AUDIT"] = str(self.audits[0])
         try:

@@ -2,12 +2,14 @@
 
 import os
 import signal
+import socket
 import time
 
 import numpy as np
 from tacit import Client, Model
+from tacit.session.watch import get
 
-from fleet.fleets import command, fleet_file, until
+from fleet.fleets import command, fleet_file, ray, until
 
 
 def answered(fleet, mnist, digits):
@@ -101,3 +103,51 @@ def test_what_ray_has_no_room_for_is_placing(fleets, mnist):
     (server,) = fleet.status()["servers"]
     assert server["state"] == "placing"
     assert fleet.stop() == 0
+
+
+def test_the_file_is_applied_to_a_fleet_that_runs(fleets, mnist, digits):
+    """Another model comes, the first goes and comes back, and a file that cannot be changes nothing."""
+    fleet = fleets(fleet_file(mnist))
+    text = fleet.file.read_text()
+    second = text[text.index("[[model]]") :].replace('"digits"', '"again"')
+    fleet.file.write_text(text + second)
+    code, found = command("fleet", "up", fleet.file, "--address", ray.get_runtime_context().gcs_address)
+    assert (code, found["added"], found["kept"]) == (0, ["again"], ["digits"])
+    until(lambda: {one["model"] for one in fleet.servers()} == {"digits", "again"})
+    fleet.file.write_text(text.replace('"digits"', '"again"'))
+    fleet.reload()
+    until(lambda: {one["model"] for one in fleet.status()["servers"]} == {"again"})
+    fleet.file.write_text(text + second)
+    fleet.reload()
+    until(lambda: {one["model"] for one in fleet.servers()} == {"digits", "again"})
+    fleet.file.write_text("listen = 7")
+    fleet.reload()
+    until(lambda: "not applied, the fleet goes on as it was" in fleet.errors.read_text())
+    assert {one["model"] for one in fleet.servers()} == {"digits", "again"}
+    door = fleet.status()["door"]
+    for model in ("digits", "again"):
+        client = Client(door["address"], pin=door["pin"], model=model, retry_for=20)
+        assert np.array_equal(client.predict(digits[:1]).outputs, Model(mnist).simulate(digits[:1]))
+    fleet.file.write_text(text)
+    assert fleet.stop() == 0
+
+
+def test_the_dashboard_and_the_metrics_are_there(fleets, mnist, digits):
+    port = free_port()
+    fleet = fleets(
+        fleet_file(mnist, head='metrics = "127.0.0.1:0"').replace(
+            "cpus = 8", f'cpus = 8\ndashboard = "127.0.0.1:{port}"'
+        )
+    )
+    assert answered(fleet, mnist, digits)
+    text = get(fleet.status()["metrics"], "/metrics", 10)[1]
+    (server,) = fleet.servers()
+    assert f'tacit_inputs_total{{server="{server["server"]}",model="digits"}} 2' in text
+    assert "tacit_door_tickets" in text
+    until(lambda: get(f"127.0.0.1:{port}", "/", 10)[0] == 200)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]

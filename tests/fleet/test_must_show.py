@@ -2,6 +2,7 @@
 
 import pytest
 
+from fleet.fleets import until
 from fleet.scenarios import Stage, kills, rolling, scaling
 
 
@@ -10,8 +11,8 @@ def stage(mnist, tmp_path):
     """Set a stage, which is cleared after the test."""
     stages = []
 
-    def make(replicas, clients):
-        stages.append(Stage(tmp_path, mnist, replicas, clients))
+    def make(replicas, clients, scaling=""):
+        stages.append(Stage(tmp_path, mnist, replicas, clients, scaling))
         return stages[0]
 
     yield make
@@ -58,3 +59,20 @@ def test_servers_come_and_go_without_a_failed_session(stage):
     assert (found["failed"], found["errors"]) == (0, {})
     assert found["charged"] == found["answered"]
     assert found["at_servers_only"] == found["at_clients_only"] == 0
+
+
+def test_the_load_decides_how_many_servers_there_are(stage):
+    """More while many ask, one again after the cool-down, and no session fails for it."""
+    here = stage((1, 3), 16, "after = 0.5\ncool-down = 4\nload = 0.5")
+    most = []
+
+    def watch(crowd):
+        while not crowd.done.wait(0.2):
+            most.append(len(here.fleet.servers()))
+
+    outcome = here.crowd(16).run(160, watch)
+    print(outcome.numbers(), max(most))
+    assert (outcome.answered, outcome.failed, outcome.unlike) == (160, 0, 0)
+    assert most[0] == 1
+    assert max(most) == 3
+    until(lambda: len(here.fleet.servers()) == 1 == len(here.fleet.status()["servers"]))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from ray.cluster_utils import Cluster
 from tacit import Client, Model
 
 from fleet.fleets import FleetProcess, command, fleet_file, ray, until
@@ -11,6 +10,8 @@ from fleet.fleets import FleetProcess, command, fleet_file, ray, until
 @pytest.fixture
 def nodes():
     """A head without cores and two nodes with two each."""
+    from ray.cluster_utils import Cluster
+
     small = {"object_store_memory": 80 * 10**6, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **small})
     workers = [cluster.add_node(num_cpus=2, **small) for _ in range(2)]

@@ -180,21 +180,22 @@ class Head:
         identity stay as they are.
         """
         with self.lock:
+            cluster.library().get(self.door.reload.remote(), timeout=FIRST_SECONDS)
             names = {pool.name: pool for pool in fleet.pools}
             found: dict[str, list[str]] = {"replaced": [], "added": [], "kept": [], "removed": []}
             for name, pool in names.items():
-                if name not in self.pools:
-                    self.pools[name] = Members(fleet, pool)
+                if name not in self.pools or not self.pools[name].offered:
+                    self.pools.setdefault(name, Members(fleet, pool)).change(fleet, pool)
                     found["added"].append(name)
                     continue
                 same = self.pools[name].pool.generation == pool.generation
                 self.pools[name].change(fleet, pool)
                 found["kept" if same else "replaced"].append(name)
             for name in self.pools.keys() - names.keys():
-                self.pools[name].scaler.fixed = 0
-                found["removed"].append(name)
+                if self.pools[name].offered:
+                    self.pools[name].offered, self.pools[name].scaler.fixed = False, 0
+                    found["removed"].append(name)
             self.fleet = fleet
-            cluster.library().get(self.door.reload.remote(), timeout=FIRST_SECONDS)
             for what, models in found.items():
                 if models and what != "kept":
                     self.tell(f"{', '.join(models)}: {what}")

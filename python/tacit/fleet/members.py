@@ -63,17 +63,19 @@ class Members:
         self.scaler = Scaler(fleet.scaling, pool.min, pool.max, pool.sessions)
         self.backoff = Backoff(fleet.health.longest_backoff)
         self.members: dict[str, Member] = {}
+        self.offered = True
+        """Whether the fleet file still has the model."""
         self.restarts, self.last_error = 0, ""
         self.queued = 0
         """Clients that wait at the door."""
 
     def change(self, fleet: Fleet, pool: Pool) -> None:
         """Another file, or other options: servers of another generation are replaced."""
-        fixed = self.scaler.fixed
+        fixed = self.scaler.fixed if self.offered else None
         wanted = min(max(self.scaler.wanted, pool.min), pool.max)
         self.fleet, self.pool = fleet, pool
         self.scaler = Scaler(fleet.scaling, pool.min, pool.max, pool.sessions)
-        self.scaler.fixed, self.scaler.wanted = fixed, wanted
+        self.scaler.fixed, self.scaler.wanted, self.offered = fixed, wanted, True
 
     def start(self, registration: dict[str, Any]) -> Member:
         """A new server, which Ray places where there is room."""

@@ -21,7 +21,7 @@ def state_of(head: "Head") -> dict[str, Any]:
         "stopping": head.stopping,
         "door": {**head.entrance, **{name: head.at_door.get(name) for name in ("waiting", "relayed", "tickets")}},
         "metrics": None if head.scrape is None else head.scrape.address,
-        "models": [model_of(pool) for pool in head.pools.values()],
+        "models": [model_of(pool) for pool in head.pools.values() if pool.offered or pool.members],
         "servers": [server_of(one, pool) for pool in head.pools.values() for one in pool.members.values()],
     }
 

@@ -19,6 +19,7 @@
 
 mod chain;
 mod leaves;
+mod minterms;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -7,6 +7,7 @@ use wire::{Channel, Result};
 use zeroize::Zeroizing;
 
 use super::Comparison;
+use super::minterms::minterms;
 use crate::correlations::Correlations;
 
 /// One digit: which bits, and what is told of it beside `greater`.
@@ -83,17 +84,6 @@ impl Comparison {
         }
         wires
     }
-}
-
-/// Says for each value of a digit whether the digit's bits give it.
-pub(super) fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
-    let mut terms = vec![Bits::zeros(count).not()];
-    for bit in digit {
-        let with: Vec<Bits> = terms.iter().map(|term| term.and(bit)).collect();
-        terms.iter_mut().zip(&with).for_each(|(term, with)| term.xor(with));
-        terms.extend(with);
-    }
-    terms
 }
 
 /// The leaves at the party that asks.

@@ -205,7 +205,7 @@ fn interleave(layer: &Layer, plan: &Direct, weight: &[i32]) -> Narrow {
     let (outputs, inputs) = (packing.output_blocks(), packing.input_blocks());
     let (terms, quads) = (plan.terms(), outputs.div_ceil(TOGETHER));
     let one = terms * TOGETHER;
-    let mut plain = Narrow::zeros(packing.groups() * quads * inputs * one, weight);
+    let mut plain = Narrow::zeros(packing.groups() * quads * inputs * one, layer.largest);
     for (group, output, input) in packing.blocks() {
         let start = ((group * quads + output / TOGETHER) * inputs + input) * one;
         for (term, from) in packing.weights(group, output, input).into_iter().enumerate() {
@@ -224,7 +224,7 @@ fn transform(layer: &Layer, weight: &[i32], memory: &mut usize) -> Result<(Narro
     let (all, mut ready) = (packing.weight_polynomials(), Vec::new());
     let kept = if keeps(packing, layer.params) { all.min(*memory / each.max(1)) } else { 0 };
     *memory -= kept * each;
-    let mut plain = Narrow::zeros((all - kept) * powers.len(), weight);
+    let mut plain = Narrow::zeros((all - kept) * powers.len(), layer.largest);
     for (place, (group, output, input)) in packing.blocks().enumerate() {
         let values = packing.weights(group, output, input).into_iter();
         let values = values.map(|from| from.and_then(|from| weight.get(from)).copied());

@@ -4,7 +4,7 @@ use ot::{Column, Table};
 use ring::Bits;
 
 use super::{Digit, Goal};
-use crate::boolean::compare::leaves::minterms;
+use crate::boolean::compare::minterms::minterms;
 
 /// The planes of a row.
 type Row = Vec<Bits>;
