@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::ledger::is_url;
+use crate::place::is_url;
 use crate::refused::Refused;
 
 /// An error of the server's own files, or the refusal of a client. None of them is the fault of

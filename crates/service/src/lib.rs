@@ -19,6 +19,7 @@ mod links;
 mod lock;
 mod options;
 mod pace;
+mod place;
 mod policy;
 mod refused;
 mod server;

@@ -15,12 +15,14 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::identity::Client;
+use crate::place::is_url;
 use crate::refused::{Limit, Refused};
 
 pub use self::budget::Budget;
-pub(crate) use self::postgresql::address::is_url;
+use self::postgresql::Postgresql;
 pub use self::postgresql::address::shown as ledger_name;
 use self::rows::{budget_of, limit, limits, store, usage_of, used};
+use self::sqlite::Sqlite;
 use self::store::{Alone, Durable, Store, Transaction, Value};
 pub use self::tickets::Reservation;
 use self::tickets::too_much;
@@ -116,7 +118,11 @@ impl Ledger {
     }
 
     fn opened(path: &Path, create: bool) -> Result<Self> {
-        Ok(Self { store: store::open(path, create)? })
+        let store: Box<dyn Store> = match path.to_str().filter(|place| is_url(place)) {
+            Some(url) => Box::new(Postgresql::open(url, create)?),
+            None => Box::new(Sqlite::open(path, create)?),
+        };
+        Ok(Self { store })
     }
 
     /// Charges a client for so many inputs of a model, all or none, and returns what it has used.

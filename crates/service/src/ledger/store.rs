@@ -1,14 +1,11 @@
 //! What a ledger asks of the database that keeps it. Each kind of database is one file that implements [`Store`], and
-//! one line of [`open`].
+//! one line where [`Ledger`](super::Ledger) is opened.
 //!
 //! Statements are of the SQL that all of them read: parameters are `?1`, `?2` and so on, integers have 64 bits, and
 //! texts compare by their bytes.
 
 use std::fmt::Debug;
-use std::path::Path;
 
-use super::postgresql::{Postgresql, address};
-use super::sqlite::Sqlite;
 use crate::error::{Error, Result};
 
 /// A value of a table, or of a parameter; `None` is NULL.
@@ -112,12 +109,4 @@ pub(super) trait Store: Debug + Send + Sync {
     /// Runs a transaction and commits it. After an error nothing of it was done, or the commit itself failed and it is
     /// not known.
     fn commit(&self, durable: Durable, run: &mut Run<'_>) -> Result<()>;
-}
-
-/// Opens what a path or URL names, and makes its tables where there are none and `create` says so.
-pub(super) fn open(place: &Path, create: bool) -> Result<Box<dyn Store>> {
-    match place.to_str().filter(|text| address::is_url(text)) {
-        Some(url) => Ok(Box::new(Postgresql::open(url, create)?)),
-        None => Ok(Box::new(Sqlite::open(place, create)?)),
-    }
 }

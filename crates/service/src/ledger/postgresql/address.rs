@@ -11,8 +11,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{PATIENCE, explain};
+use super::faults::{PATIENCE, explain};
 use crate::error::{Error, Result};
+use crate::place::is_url;
 
 /// How a URL looks, for those that cannot be read.
 const FORM: &str = "postgresql://USER@HOST:PORT/DATABASE";
@@ -28,11 +29,6 @@ pub(super) struct Address {
     tls: Option<MakeRustlsConnect>,
     /// The URL for people, without the password.
     pub(super) shown: PathBuf,
-}
-
-/// Returns whether the place of a ledger is a URL of a database, where it is no path of a file.
-pub(crate) fn is_url(place: &str) -> bool {
-    place.starts_with("postgresql://") || place.starts_with("postgres://")
 }
 
 /// Returns how the place of a ledger is shown to people: a file by its path, a database by its URL without password and

@@ -5,24 +5,23 @@
 //! what is read after the lock is what the last holder left.
 
 pub(super) mod address;
+mod faults;
+mod locks;
 mod tables;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use ::postgres::error::SqlState;
 use ::postgres::types::{ToSql, Type};
 use ::postgres::{Client, Row};
-use sha2::{Digest, Sha256};
 
 use self::address::Address;
+use self::faults::{PATIENCE, explain, is_given_up};
+use self::locks::number;
 use super::store::{Alone, Durable, Found, Run, Store, Transaction, Value};
 use crate::error::{Error, Result};
-
-/// How long to wait for other processes, and how long one may hold a lock without a word.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How every transaction begins, up to the value of `synchronous_commit`. Nothing is set beyond its end, so that poolers
 /// which share connections by transactions may stand between. Names are those of the schema alone.
@@ -175,14 +174,6 @@ fn connect(address: &Address) -> Result<Connection> {
     Ok(Connection { client, durable })
 }
 
-/// The number of an advisory lock. Two that are the same by chance wait for each other, and no more.
-fn number(parts: &[&[u8]]) -> i64 {
-    let mut hash = Sha256::new().chain_update(b"tacit ledger 1 ");
-    parts.iter().for_each(|part| hash.update(part));
-    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(hash.finalize());
-    i64::from_le_bytes([a, b, c, d, e, f, g, h])
-}
-
 fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
     fn of(value: &Value) -> (&(dyn ToSql + Sync), Type) {
         match value {
@@ -201,56 +192,4 @@ fn found(row: &Row) -> Result<Found, ::postgres::Error> {
         _ => row.try_get(column).map(Value::Integer),
     };
     row.columns().iter().enumerate().map(value).collect::<Result<_, _>>().map(Found)
-}
-
-/// Whether the database has ended a transaction for the sake of another one, so that nothing of it was done.
-fn is_given_up(error: &::postgres::Error) -> bool {
-    error.code().is_some_and(|code| {
-        [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
-    })
-}
-
-fn busy(shown: &Path) -> Error {
-    let why = format!("another process holds it for more than {} s", PATIENCE.as_secs());
-    Error::Unusable { path: shown.into(), why }
-}
-
-/// Says what an error of PostgreSQL means for the ledger.
-fn explain(shown: &Path, error: &::postgres::Error) -> Error {
-    let path = PathBuf::from(shown);
-    let Some(said) = error.as_db_error() else {
-        let mut why = error.to_string();
-        let mut cause = std::error::Error::source(error);
-        while let Some(error) = cause {
-            let more = error.to_string();
-            if !why.contains(&more) {
-                why = format!("{why}: {more}");
-            }
-            cause = error.source();
-        }
-        // A value that has not the type of its column.
-        let is_damage = why.starts_with("error deserializing");
-        return if is_damage {
-            Error::Damaged { path, why }
-        } else {
-            Error::Unusable { path, why }
-        };
-    };
-    let (code, why) = (said.code(), said.message().to_owned());
-    if [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code) {
-        return busy(shown);
-    }
-    let damage = [
-        SqlState::UNDEFINED_TABLE,
-        SqlState::UNDEFINED_COLUMN,
-        SqlState::UNDEFINED_FUNCTION,
-        SqlState::DATATYPE_MISMATCH,
-        SqlState::INVALID_SCHEMA_NAME,
-        SqlState::INVALID_COLUMN_REFERENCE,
-        SqlState::CHECK_VIOLATION,
-        SqlState::NOT_NULL_VIOLATION,
-        SqlState::DATA_CORRUPTED,
-        SqlState::INDEX_CORRUPTED,
-    ];
-    if damage.contains(code) { Error::Damaged { path, why } } else { Error::Unusable { path, why } }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ::postgres::{Client, Error as Failure};
 
-use super::{PATIENCE, explain, number};
+use super::faults::{PATIENCE, explain};
+use super::locks::number;
 use crate::error::{Error, Result};
 
 /// The version of the tables below, the one row of `tacit.ledger`.
