@@ -193,8 +193,10 @@ fn prepared_inferences_give_the_same_at_the_cost_that_was_planned() {
                 (Rounding::Exact, Reveal::Output) => assert_eq!(answer.results, want),
                 (Rounding::Exact, Reveal::Label) => assert_eq!(answer.results, usual.results),
                 (Rounding::Stochastic, Reveal::Output) => {
+                    // Rounding at random moves these results by 2 on average, and one in a
+                    // few thousand of them by 8 and more.
                     for (got, want) in answer.results.iter().flatten().zip(want.iter().flatten()) {
-                        assert!((got - want).abs() <= 8, "{got} for {want}");
+                        assert!((got - want).abs() <= 16, "{got} for {want}");
                     }
                 }
                 (Rounding::Stochastic, Reveal::Label) => assert_eq!(answer.results.len(), 4),
