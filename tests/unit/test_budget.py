@@ -142,3 +142,18 @@ def test_a_token_is_shown_once_with_the_line_of_its_hash(run):
     assert token != made["token"]
     assert "cannot name a token" in run("token", "ward 3")[2]
     assert run("token", "ward-3", "--reveal", "all")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgresql://tacit:pass%23word@db.example.org/budgets", "add ?sslrootcert=FILE"),
+        ("postgresql://tacit:pass%23word@localhost/budgets?nothing=1", "cannot be read"),
+        ("postgresql://tacit:pass%23word@127.0.0.1:1/budgets", "cannot use the ledger postgresql://tacit@127.0.0.1:1/"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_named_without_its_password(run, url, message):
+    code, out, err = run("budget", "show", "--ledger", url)
+    assert (code, out) == (1, "")
+    assert message in " ".join(err.split())
+    assert not re.search("pass(#|%23)word", err)

@@ -57,7 +57,8 @@ def test_a_fleet_file_says_everything(folder):
         "never",
         {"per_day": 20},
     )
-    assert (fleet.ledger, fleet.tokens) == (folder / "state/ledger", folder / "tokens")
+    assert (fleet.ledger, fleet.tokens) == (str(folder / "state/ledger"), folder / "tokens")
+    assert fleet.ledger.file == folder / "state/ledger"
     assert (fleet.key_path, fleet.secret_path) == (
         folder / "fleet-state/fleet.key",
         folder / "fleet-state/fleet.secret",
@@ -67,6 +68,14 @@ def test_a_fleet_file_says_everything(folder):
     assert (faces.name, faces.min, faces.max, faces.reveal, faces.resources) == ("faces", 1, 1, "label", {"big": 1.0})
     assert fleet.pool("faces") is faces
     assert pickle.loads(pickle.dumps(fleet)) == fleet
+
+
+def test_a_ledger_may_be_a_database(folder):
+    url = "postgresql://tacit:secret@localhost:5433/budgets"
+    fleet = read(written(folder, FILE.replace("state/ledger", url)))
+    assert (fleet.ledger, fleet.ledger.file) == (url, None)
+    assert "secret@" not in repr(fleet)
+    assert pickle.loads(pickle.dumps(fleet)).ledger.name == "postgresql://tacit@localhost:5433/budgets"
 
 
 def test_servers_share_the_door_s_identity_and_register_with_it(folder):

@@ -1,5 +1,6 @@
 """Folders and service files that `tacit serve` reads."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,15 @@ def test_a_service_file_says_everything(tmp_path):
     }  # fmt: skip
     options = filled(ServeOptions(sessions=9), service.options, service.lines, tmp_path)
     assert (options.listen, options.sessions, options.drain) == ("127.0.0.1:7000", 9, 5)
-    assert options.ledger == tmp_path / "state" / "ledger"
+    assert options.ledger == str(tmp_path / "state" / "ledger")
+
+
+def test_a_ledger_may_be_a_database(tmp_path):
+    url = "postgresql://tacit@localhost:5433/budgets?sslrootcert=ca.pem"
+    service = read(written(tmp_path, FILE.replace("state/ledger", url)))
+    options = filled(ServeOptions(), service.options, service.lines, tmp_path)
+    assert options.ledger == url
+    assert json.loads(options.listening().options_json())["ledger"] == url
 
 
 def test_a_folder_calls_models_by_their_files(tmp_path):

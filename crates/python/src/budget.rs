@@ -31,6 +31,12 @@ pub(crate) fn client_key(client: &str) -> PyResult<String> {
     Ok(named(client)?.key())
 }
 
+/// How a ledger is shown to people: a file by its path, a database by its URL without the password.
+#[pyfunction]
+pub(crate) fn ledger_name(ledger: &str) -> String {
+    tacit::budget::ledger_name(ledger)
+}
+
 /// The rows of a ledger, or those of a client and a model, as a JSON list.
 #[pyfunction]
 pub(crate) fn show_budgets(

@@ -51,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::sign_card, module)?)?;
     module.add_function(wrap_pyfunction!(files::verified_card, module)?)?;
     module.add_function(wrap_pyfunction!(budget::client_key, module)?)?;
+    module.add_function(wrap_pyfunction!(budget::ledger_name, module)?)?;
     module.add_function(wrap_pyfunction!(budget::show_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(budget::set_budget, module)?)?;
     module.add_function(wrap_pyfunction!(budget::unset_budget, module)?)?;

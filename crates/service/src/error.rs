@@ -1,9 +1,10 @@
 //! What can go wrong around a server, in words that say what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::place::is_url;
 use crate::refused::Refused;
 
 /// An error of the server's own files, or the refusal of a client. None of them is the fault of
@@ -18,32 +19,32 @@ pub enum Error {
     /// read.
     #[error("{0}")]
     Misuse(String),
-    /// The file of a ledger is damaged.
+    /// The file or the tables of a ledger are damaged.
     #[error(
-        "the ledger {} is damaged ({why}): restore it from a backup, or move it away together with \
-         the files {name}-wal and {name}-shm to begin with all budgets unused",
-        path.display(), name = path.display()
+        "the ledger {} is damaged ({why}): restore it from a backup, or {} to begin with all budgets \
+         unused",
+        path.display(), moved_away(path)
     )]
     Damaged {
-        /// The file.
+        /// The file, or the URL of the database without its password.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// The file is a database, but that of another program.
-    #[error("{} is no ledger of budgets: it belongs to another program; name another file", path.display())]
+    /// The file or the schema is a database, but that of another program.
+    #[error("{} is no ledger of budgets: it belongs to another program; name another one", path.display())]
     Foreign {
-        /// The file.
+        /// The file, or the URL of the database without its password.
         path: PathBuf,
     },
     /// A newer version of this program wrote the ledger.
     #[error(
         "the ledger {} has version {found}, and this program knows versions up to {known}: \
-         use the newer program that wrote it, or another file",
+         use the newer program that wrote it, or another ledger",
         path.display()
     )]
     Newer {
-        /// The file.
+        /// The file, or the URL of the database without its password.
         path: PathBuf,
         /// The version in the file.
         found: i64,
@@ -54,7 +55,7 @@ pub enum Error {
     /// another process holds it for too long. What was asked did not happen.
     #[error("cannot use the ledger {}: {why}", path.display())]
     Unusable {
-        /// The file.
+        /// The file, or the URL of the database without its password.
         path: PathBuf,
         /// What the system says.
         why: String,
@@ -85,6 +86,15 @@ impl Error {
     /// Makes an error that is the caller's fault.
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse(what.into())
+    }
+}
+
+/// How a damaged ledger is put out of the way.
+fn moved_away(path: &Path) -> String {
+    let name = path.display();
+    match path.to_str().is_some_and(is_url) {
+        true => "rename its schema `tacit`".into(),
+        false => format!("move it away together with the files {name}-wal and {name}-shm"),
     }
 }
 

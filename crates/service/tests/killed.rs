@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod postgresql;
+
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -13,6 +15,8 @@ use tacit_service::{Budget, Charged, Chosen, Client, Error, Ledger};
 
 /// Names the folder of a child of these tests.
 const FOLDER: &str = "TACIT_TEST_KILLED";
+/// Names its ledger.
+const LEDGER: &str = "TACIT_TEST_LEDGER";
 const MODEL: &str = "mnist";
 /// Inputs in all, where no test sets another limit.
 const TOTAL: u64 = 300;
@@ -36,7 +40,7 @@ fn server_process() {
     let folder = Path::new(&folder);
     let answers = folder.join(format!("answers-{}", std::process::id()));
     let mut answers = OpenOptions::new().create(true).append(true).open(answers).unwrap();
-    let ledger = Ledger::open(folder.join("ledger")).unwrap();
+    let ledger = Ledger::open(std::env::var(LEDGER).unwrap()).unwrap();
     loop {
         match charge(&ledger) {
             Ok(_) => answers.write_all(b".").unwrap(),
@@ -46,9 +50,10 @@ fn server_process() {
     }
 }
 
-fn start(folder: &Path) -> Child {
+fn start(folder: &Path, ledger: &Path) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "server_process", "--nocapture"]).env(FOLDER, folder);
+    command.args(["--exact", "server_process", "--nocapture"]);
+    command.env(FOLDER, folder).env(LEDGER, ledger);
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -78,15 +83,38 @@ fn wait_for_answers(folder: &Path, before: u64) {
     }
 }
 
-#[test]
-fn no_answer_is_free_when_the_server_is_killed() {
+/// Runs a test with a folder and the place of a ledger: a file, and a database of PostgreSQL.
+macro_rules! both {
+    ($($test:ident),+) => {
+        $(mod $test {
+            #[test]
+            fn sqlite() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$test(folder.path(), &folder.path().join("ledger"));
+            }
+
+            #[test]
+            fn postgresql() {
+                if let Some(cluster) = super::postgresql::cluster() {
+                    let folder = tempfile::tempdir().unwrap();
+                    super::$test(folder.path(), cluster.database().as_ref());
+                }
+            }
+        })+
+    };
+}
+
+both!(
+    no_answer_is_free_when_the_server_is_killed,
+    processes_and_threads_that_race_never_exceed_a_budget
+);
+
+fn no_answer_is_free_when_the_server_is_killed(folder: &Path, file: &Path) {
     const KILLS: u64 = 30;
-    let folder = tempfile::tempdir().unwrap();
-    let (folder, file) = (folder.path(), folder.path().join("ledger"));
-    allow(&Ledger::open(&file).unwrap(), 1_000_000);
+    allow(&Ledger::open(file).unwrap(), 1_000_000);
     for kill in 1..=KILLS {
         let before = answered(folder);
-        let mut server = start(folder);
+        let mut server = start(folder, file);
         // Some die before they answer, while they open the ledger.
         if kill % 3 != 0 {
             wait_for_answers(folder, before);
@@ -96,28 +124,25 @@ fn no_answer_is_free_when_the_server_is_killed() {
         std::thread::sleep(Duration::from_micros(u64::from(u16::from_le_bytes(random))));
         server.kill().unwrap();
         server.wait().unwrap();
-        let (used, answered) = (used(&Ledger::open(&file).unwrap()), answered(folder));
+        let (used, answered) = (used(&Ledger::open(file).unwrap()), answered(folder));
         // What each kill may cost the client is the one input that was on its way.
         assert!((answered..=answered + kill).contains(&used), "{used} used, {answered} answered");
     }
-    let ledger = Ledger::open(&file).unwrap();
+    let ledger = Ledger::open(file).unwrap();
     let most = used(&ledger) + 25;
     allow(&ledger, most);
     for _ in 0..2 {
-        assert!(start(folder).wait().unwrap().success());
+        assert!(start(folder, file).wait().unwrap().success());
         let answered = answered(folder);
         assert_eq!(used(&ledger), most);
         assert!((most - KILLS..=most).contains(&answered), "{answered} of {most}");
     }
 }
 
-#[test]
-fn processes_and_threads_that_race_never_exceed_a_budget() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
+fn processes_and_threads_that_race_never_exceed_a_budget(folder: &Path, file: &Path) {
     // They also race for who makes the file.
-    let servers = [start(folder), start(folder)];
-    let ledger = Ledger::open(folder.join("ledger")).unwrap();
+    let servers = [start(folder, file), start(folder, file)];
+    let ledger = Ledger::open(file).unwrap();
     let charge_all = || (0..).take_while(|_: &u64| charge(&ledger).is_ok()).count() as u64;
     let mine: u64 = std::thread::scope(|scope| {
         let threads = [scope.spawn(charge_all), scope.spawn(charge_all)];

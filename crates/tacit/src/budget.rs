@@ -20,5 +20,5 @@
 
 pub use service::{
     Budget, Charged, Chosen, Client, Error, Ledger, Limit, NewToken, Refused, Result, Row,
-    TokenEntry, Tokens, generate_token,
+    TokenEntry, Tokens, generate_token, ledger_name,
 };

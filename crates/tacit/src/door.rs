@@ -7,6 +7,7 @@ use service::{Access, Allocator, AllocatorOptions, Budget, Ledger, Policy, Relay
 use wire::{Error, Identity, Pin, Result, ServerTls};
 
 use crate::access::{TlsFiles, access, identity};
+use crate::place::LedgerPlace;
 
 /// How a door is set up.
 #[derive(Clone, Debug, Deserialize)]
@@ -22,8 +23,8 @@ pub struct DoorOptions {
     pub tls: Option<TlsFiles>,
     /// File of the tokens that clients must show.
     pub tokens: Option<String>,
-    /// File in which inputs are counted by client and model.
-    pub ledger: Option<String>,
+    /// File, or URL of a PostgreSQL database, in which inputs are counted by client and model.
+    pub ledger: Option<LedgerPlace>,
     /// The budget of clients that have none of their own.
     pub budget: Budget,
     /// Where metrics are shown over plain HTTP (HOST:PORT); nowhere when absent.
@@ -66,7 +67,7 @@ pub struct Doorway {
 /// # Errors
 /// [`Error::Misuse`] for options, files and addresses that cannot be used.
 pub fn door(options: &DoorOptions) -> Result<Doorway> {
-    let ledger = options.ledger.as_deref().map(Ledger::open).transpose()?.map(Arc::new);
+    let ledger = options.ledger.as_ref().map(Ledger::open).transpose()?.map(Arc::new);
     let (access, control_tls, pin) = shown(options)?;
     let allocator = Allocator::bind(AllocatorOptions {
         listen: options.listen.clone(),
@@ -122,7 +123,7 @@ fn shown(options: &DoorOptions) -> Result<(Access, Option<ServerTls>, Option<Pin
 
 fn policy(options: &DoorOptions, ledger: Option<Arc<Ledger>>) -> Result<Policy> {
     if ledger.is_none() && options.budget != Budget::default() {
-        return Err(Error::misuse("a budget needs a ledger that counts: add --ledger FILE"));
+        return Err(Error::misuse("a budget needs a ledger that counts: add --ledger FILE or URL"));
     }
     let tokens = options.tokens.as_deref().map(Tokens::from_file).transpose()?;
     Ok(Policy { tokens: tokens.map(Arc::new), ledger, budget: options.budget })

@@ -16,6 +16,7 @@ mod door;
 mod follow;
 mod inspect;
 mod model;
+mod place;
 mod planning;
 mod refused;
 mod revealed;
@@ -44,6 +45,7 @@ pub use lab::{
 pub use model::{
     Description, PlanOptions, Planned, compile, describe, plan, simulate, suited_batch,
 };
+pub use place::LedgerPlace;
 pub use runtime::files::{
     Correspondent, Evaluator, KeyFiles, generate_keys, open_secret, planned_shape, public_plan,
     seal_secret,

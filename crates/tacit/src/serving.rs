@@ -15,6 +15,7 @@ use wire::{Error, Identity, Pin, Result};
 
 use crate::access::{TlsFiles, access};
 use crate::card::Card;
+use crate::place::LedgerPlace;
 use crate::planning::planning;
 use crate::revealed::revealing;
 use crate::session::{Patience, link, threads};
@@ -54,8 +55,8 @@ pub struct ServeOptions {
     pub card: Option<String>,
     /// File of the tokens that clients must show; see `service::Tokens`.
     pub tokens: Option<String>,
-    /// File in which inputs are counted by client and model.
-    pub ledger: Option<String>,
+    /// File, or URL of a PostgreSQL database, in which inputs are counted by client and model.
+    pub ledger: Option<LedgerPlace>,
     /// The budget of clients that have none of their own in the ledger.
     pub budget: Budget,
     /// Where metrics are shown over plain HTTP (HOST:PORT); nowhere when absent.
@@ -202,7 +203,7 @@ pub fn serve(
         waiting: options.waiting,
         memory: options.memory.map(|mb| mb.saturating_mul(1 << 20)),
     };
-    let ledger = options.ledger.as_deref().map(Ledger::open).transpose()?.map(Arc::new);
+    let ledger = options.ledger.as_ref().map(Ledger::open).transpose()?.map(Arc::new);
     let policy = policy(options, ledger)?;
     let mut warnings = warnings::of(options, &models, &policy)?;
     warnings.extend(warnings::revocation(&access));
@@ -297,7 +298,7 @@ fn since_1970() -> u128 {
 /// What is asked of clients.
 fn policy(options: &ServeOptions, ledger: Option<Arc<Ledger>>) -> Result<Policy> {
     if ledger.is_none() && options.budget != Budget::default() {
-        return Err(Error::misuse("a budget needs a ledger that counts: add --ledger FILE"));
+        return Err(Error::misuse("a budget needs a ledger that counts: add --ledger FILE or URL"));
     }
     let tokens = options.tokens.as_deref().map(Tokens::from_file).transpose()?;
     Ok(Policy { tokens: tokens.map(Arc::new), ledger, budget: options.budget })

@@ -2,7 +2,6 @@
 
 import json as jsons
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,12 +14,15 @@ from tacit.cli.expand import expand
 from tacit.cli.options import AsJson, RevealWord
 from tacit.errors import MisuseError
 from tacit.report import terminal
+from tacit.session.place import Place
 
 budget = typer.Typer(
     help="See and set how many inputs clients may ask.", no_args_is_help=True, rich_markup_mode="markdown"
 )
 
-LedgerFile = Annotated[Path, typer.Option(metavar="FILE", help="Ledger of the server; it may be running.")]
+LedgerPlace = Annotated[
+    Place, typer.Option(metavar="FILE|URL", parser=Place, help="Ledger of the server; it may be running.")
+]
 ONE_CLIENT = "as `budget show` writes it: cert:SUBJECT, token:NAME or addr:ADDRESS."
 OneClient = Annotated[str, typer.Option("--client", metavar="C", help=f"The client, {ONE_CLIENT}")]
 OfClient = Annotated[str | None, typer.Option("--client", metavar="C", help=f"Only this client, {ONE_CLIENT}")]
@@ -30,20 +32,20 @@ LIMITS = {"total": "in all", "per_day": "a day", "per_minute": "a minute"}
 """The limits of a budget, and how they read."""
 
 
-def show(ledger: LedgerFile, client: OfClient = None, model: OfModel = None, json: AsJson = False) -> None:
+def show(ledger: LedgerPlace, client: OfClient = None, model: OfModel = None, json: AsJson = False) -> None:
     """Show what clients have used, and the limits that they have of their own.
 
     Days are those of UTC. Clients without limits of their own have the defaults that the server was started with.
     """
-    rows = jsons.loads(_core.show_budgets(str(ledger), client, model))
+    rows = jsons.loads(_core.show_budgets(ledger, client, model))
     if json:
-        terminal.emit_json({"ledger": str(ledger), "rows": rows})
+        terminal.emit_json({"ledger": ledger.name, "rows": rows})
     else:
         terminal.console.print(usage_table(rows))
 
 
 def set_limits(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     client: OneClient,
     model: OneModel,
     total: Annotated[int | None, typer.Option(min=0, metavar="N", help="Most inputs in all.")] = None,
@@ -64,9 +66,9 @@ def set_limits(
     if [given, unlimited, default].count(True) != 1:
         raise MisuseError("say what holds: --total, --per-day and --per-minute, or --unlimited, or --default")
     if default:
-        _core.unset_budget(str(ledger), client, model)
+        _core.unset_budget(ledger, client, model)
     else:
-        _core.set_budget(str(ledger), client, model, jsons.dumps(limits))
+        _core.set_budget(ledger, client, model, jsons.dumps(limits))
     if json:
         terminal.emit_json({"client": client, "model": model, "budget": None if default else limits})
     else:
@@ -74,7 +76,7 @@ def set_limits(
 
 
 def reset(
-    ledger: LedgerFile,
+    ledger: LedgerPlace,
     client: OfClient = None,
     model: OfModel = None,
     everything: Annotated[bool, typer.Option("--all", help="All clients and models.")] = False,
@@ -83,9 +85,9 @@ def reset(
     """Forget what a client has used, so that its budget begins anew. Limits stay."""
     if everything == (client is not None or model is not None):
         raise MisuseError("say whose budget begins anew: --client, --model or both, or --all")
-    count = _core.reset_budgets(str(ledger), client, model)
+    count = _core.reset_budgets(ledger, client, model)
     if json:
-        terminal.emit_json({"ledger": str(ledger), "reset": count})
+        terminal.emit_json({"ledger": ledger.name, "reset": count})
     else:
         say(f"reset {count} of the ledger's rows" if count else "nothing was used: there is nothing to reset")
 

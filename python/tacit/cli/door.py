@@ -17,6 +17,7 @@ from tacit.report import terminal
 from tacit.session.door import TICKET_SECONDS, Door, DoorOptions
 from tacit.session.log import Log
 from tacit.session.models import budget_of
+from tacit.session.place import Place
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class DoorCommand:
         typer.Option(metavar="FILE", help="Tokens of clients (`tacit token`); every client must show one."),
     ] = None
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Count inputs of all servers by client and model here.")
+        Place | None,
+        typer.Option(metavar="FILE|URL", parser=Place, help="Count inputs of all servers by client and model here."),
     ] = None
     budget: Annotated[
         str | None,

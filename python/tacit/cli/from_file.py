@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import typer
 
 from tacit.errors import MisuseError
+from tacit.session.place import Place
 
 Options = TypeVar("Options")
 
@@ -49,10 +50,10 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         return value
     if get_origin(kind) is Annotated:
         return fitting(value, kind, folder)
-    if kind is Path:
+    if kind is Path or kind is Place:
         if not isinstance(value, str):
             raise ValueError(f"is the path of a file, not {value!r}")
-        return folder / value
+        return folder / value if kind is Path else Place.within(folder, value)
     if isinstance(value, str) and getattr(bounds, "parser", None) is not None:
         return parsed(value, bounds)
     wanted = (int, float) if kind is float else (kind,)

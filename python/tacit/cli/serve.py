@@ -33,6 +33,7 @@ from tacit.report import terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
 from tacit.session.log import Log
 from tacit.session.models import budget_of, read
+from tacit.session.place import Place
 from tacit.session.server import OPENING_SECONDS, Listening, Server
 from tacit.session.traces import Traces
 
@@ -105,7 +106,8 @@ class ServeOptions:
         typer.Option(metavar="FILE", help="Tokens of clients (`tacit token`); every client must show one."),
     ] = None
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Count inputs by client and model here (`tacit budget`).")
+        Place | None,
+        typer.Option(metavar="FILE|URL", parser=Place, help="Count inputs by client and model here (`tacit budget`)."),
     ] = None
     budget: Annotated[
         str | None,

@@ -13,6 +13,7 @@ from tacit.errors import MisuseError
 from tacit.fleet.reading import Range, Table, tables
 from tacit.model import Model
 from tacit.session.models import budget_of
+from tacit.session.place import Place
 from tacit.session.reveal import is_reveal
 from tacit.session.server import Listening
 from tacit.session.terms import Terms
@@ -222,7 +223,7 @@ class Fleet:
     plaintext: bool = False
     secret: Path | None = None
     tokens: Path | None = None
-    ledger: Path | None = None
+    ledger: Place | None = None
     budget: str | None = None
     relay: Literal["never", "old", "always"] = "old"
     queue: Annotated[int, Range(0, 1_000_000)] = 256
@@ -240,7 +241,7 @@ class Fleet:
         if self.budget is not None:
             budget_of(self.budget)
         if self.budget is not None and self.ledger is None:
-            raise ValueError("`budget` needs `ledger`, the file in which inputs are counted")
+            raise ValueError("`budget` needs `ledger`, the file or database in which inputs are counted")
         if (self.certificate is None) != (self.key is None):
             raise ValueError("`certificate` and `key` belong together")
         if self.plaintext and (self.certificate or self.key_file or self.client_ca):

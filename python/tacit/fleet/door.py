@@ -1,7 +1,8 @@
 """The door of a fleet and its ledger of budgets: one Ray actor, on the node where their files are.
 
-The ledger is a SQLite file that only this process opens; servers count through the door's control channel, on whichever
-node they are. Ray starts the actor anew when its process ends, and servers register again.
+The ledger is a SQLite file that only this process opens, or a PostgreSQL database; servers count through the door's
+control channel, on whichever node they are. Ray starts the actor anew when its process ends, and servers register
+again.
 """
 
 import json
@@ -25,8 +26,8 @@ class DoorHost:
     def __init__(self, fleet: Fleet) -> None:
         """Open the door as the fleet file says, at the ports of last time. Raises `MisuseError` for what cannot be."""
         fleet.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if fleet.ledger is not None:
-            fleet.ledger.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if fleet.ledger is not None and fleet.ledger.file is not None:
+            fleet.ledger.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.fleet = fleet
         places = fleet.state / PLACES
         try:

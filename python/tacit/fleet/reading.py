@@ -8,10 +8,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from tacit.errors import MisuseError
+from tacit.session.place import Place
 
 T = TypeVar("T")
 LONGEST_FILE = 1 << 20
 KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", Path: "the path of a file"}
+KINDS[Place] = "the path of a file or the URL of a database"
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,13 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         return value
     if get_origin(hint) is dict:
         return amounts(value)
-    given = (int, float) if hint is float else (str,) if hint is Path else (hint,)
+    given = (int, float) if hint is float else (str,) if hint in (Path, Place) else (hint,)
     if not isinstance(value, given) or (isinstance(value, bool) and hint is not bool) or value == "":
         raise ValueError(f"is {KINDS[hint]}, not {value!r}")
     for check in checks:
         check.check(value)
+    if hint is Place:
+        return Place.within(folder, str(value))
     return folder / str(value) if hint is Path else hint(value)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from tacit import _core
 from tacit.errors import MisuseError
 from tacit.session.log import now
+from tacit.session.place import Place
 
 POLL_SECONDS = 0.1
 TICKET_SECONDS = 30
@@ -25,12 +26,12 @@ class DoorOptions:
     key of `key_file`, or `certificate` and `key` (PEM files), which servers show too, so that clients know both by one
     pin or authority; `plaintext` turns TLS off and works on loopback only. `client_ca` and `client_crl` are as those of
     a server. `tokens` names a file of tokens, of which every client without a certificate must show one. `ledger` names
-    the file in which inputs are counted by client and model for all servers, and `budget` says how many a client may
-    ask of which nothing is said there: total, per_day, per_minute. `metrics` (HOST:PORT) shows metrics of door and
-    servers over plain HTTP. `relay` says which clients are passed on rather than told a server's address: `old`,
-    those that do not follow doors, `always` all, or `never`. At most `queue` clients wait until a server has room. A
-    ticket is good for `ticket_seconds` (1 to 60). `drain` is how long a server that is told to leave may take for its
-    sessions, in seconds.
+    the file, or the PostgreSQL database by its URL, in which inputs are counted by client and model for all servers,
+    and `budget` says how many a client may ask of which nothing is said there: total, per_day, per_minute. `metrics`
+    (HOST:PORT) shows metrics of door and servers over plain HTTP. `relay` says which clients are passed on rather than
+    told a server's address: `old`, those that do not follow doors, `always` all, or `never`. At most
+    `queue` clients wait until a server has room. A ticket is good for `ticket_seconds` (1 to 60). `drain` is how long a
+    server that is told to leave may take for its sessions, in seconds.
     """
 
     listen: str
@@ -43,7 +44,7 @@ class DoorOptions:
     client_crl: Path | None = None
     plaintext: bool = False
     tokens: Path | None = None
-    ledger: Path | None = None
+    ledger: Path | Place | None = None
     budget: Mapping[str, int] | None = None
     metrics: str | None = None
     relay: Literal["never", "old", "always"] = "old"

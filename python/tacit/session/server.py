@@ -12,6 +12,7 @@ from tacit.errors import MisuseError
 from tacit.session import models, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.log import now
+from tacit.session.place import Place
 from tacit.session.reveal import Reveal
 from tacit.session.usage import peak_memory_bytes
 
@@ -44,8 +45,8 @@ class Listening:
     place, and others are told when to come back; `memory` is what the process may take in MB (most of what the machine
     has left unless given), by the plan's own estimate of a session.
     `tokens` names a file of tokens (`tacit token`), of which every client without a certificate must show one. `ledger`
-    names the file in which inputs are counted by client and model, and `budget` says how many a client may ask of which
-    nothing is said there: total, per_day, per_minute.
+    names the file, or the PostgreSQL database by its URL, in which inputs are counted by client and model, and `budget`
+    says how many a client may ask of which nothing is said there: total, per_day, per_minute.
     `metrics` (HOST:PORT) shows metrics, health and sessions over plain HTTP. `proxy_protocol` takes the address of each
     client from a PROXY v2 header, with which every connection must begin.
     `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
@@ -84,7 +85,7 @@ class Listening:
     name: str | None = None
     card: Path | None = None
     tokens: Path | None = None
-    ledger: Path | None = None
+    ledger: Path | Place | None = None
     budget: Mapping[str, int] | None = None
     metrics: str | None = None
     proxy_protocol: bool = False

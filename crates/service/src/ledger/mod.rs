@@ -1,38 +1,45 @@
-//! Budgets of inputs per client and model, in a file that outlives the server.
+//! Budgets of inputs per client and model, in a file or database that outlives the server.
 
 mod budget;
+mod postgresql;
 mod rows;
 mod schema;
+mod sqlite;
+mod store;
 mod tickets;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::identity::Client;
+use crate::place::is_url;
 use crate::refused::{Limit, Refused};
 
 pub use self::budget::Budget;
-use self::rows::{budget_of, limit, store, usage_of};
+use self::postgresql::Postgresql;
+pub use self::postgresql::address::shown as ledger_name;
+use self::rows::{budget_of, limit, limits, store, usage_of, used};
+use self::sqlite::Sqlite;
+use self::store::{Alone, Durable, Store, Transaction, Value};
 pub use self::tickets::Reservation;
 use self::tickets::too_much;
 
 /// The inputs that clients have used, and the limits that operators have set.
 ///
-/// The file is an SQLite database in WAL mode: beside `FILE` there are `FILE-wal` and `FILE-shm` while
-/// it is open, on a disk of this machine. Several threads and processes may use it at the same time.
+/// A file is an SQLite database in WAL mode: beside `FILE` there are `FILE-wal` and `FILE-shm` while
+/// it is open, on a disk of this machine. A URL, `postgresql://USER@HOST:PORT/DATABASE`, is the schema
+/// `tacit` of a PostgreSQL database, which processes of several machines may share. Several threads
+/// and processes may use either at the same time.
 ///
 /// What is charged is never given back. A charge is on the disk before [`charge`](Ledger::charge)
 /// returns, so that whatever happens to the process afterwards, an answer that left was paid for.
 /// There is a row for every client and model that was ever charged.
 #[derive(Debug)]
 pub struct Ledger {
-    path: PathBuf,
-    connection: Mutex<Connection>,
+    store: Box<dyn Store>,
 }
 
 /// What a client has used after a charge.
@@ -56,12 +63,20 @@ pub struct Chosen {
 }
 
 /// The condition for rows that are [`Chosen`].
-const CHOSEN: &str = "(?1 IS NULL OR client = ?1) AND (?2 IS NULL OR model = ?2)";
+const CHOSEN: &str = "(?1 IS NULL OR named.client = ?1) AND (?2 IS NULL OR named.model = ?2)";
+
+/// What is known of every client and model, of one moment.
+const ROWS: &str = "
+    SELECT named.client, named.model, used.total, used.day, used.minute, used.last,
+        own.client, own.total, own.per_day, own.per_minute
+    FROM (SELECT client, model FROM usage UNION SELECT client, model FROM budgets) AS named
+    LEFT JOIN usage AS used ON used.client = named.client AND used.model = named.model
+    LEFT JOIN budgets AS own ON own.client = named.client AND own.model = named.model";
 
 impl Chosen {
     /// The values of [`CHOSEN`].
-    fn values(&self) -> [Option<String>; 2] {
-        [self.client.as_ref().map(Client::key), self.model.clone()]
+    fn values(&self) -> [Value; 2] {
+        [self.client.as_ref().map(Client::key).into(), self.model.clone().into()]
     }
 }
 
@@ -83,11 +98,13 @@ pub struct Row {
 }
 
 impl Ledger {
-    /// Opens a ledger, and makes an empty one that only its owner may read where there is no file.
+    /// Opens a ledger by its path or URL, and makes an empty one that only its owner may read where
+    /// there is none.
     ///
     /// # Errors
-    /// [`Error::Damaged`], [`Error::Newer`] or [`Error::Foreign`] for a file that is refused as it is,
-    /// [`Error::Unusable`] where the system does not let it be read and written.
+    /// [`Error::Damaged`], [`Error::Newer`] or [`Error::Foreign`] for a ledger that is refused as it is,
+    /// [`Error::Unusable`] where the system does not let it be read and written, [`Error::Misuse`] for
+    /// a URL that cannot be read or that would send what it says over a network without TLS.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::opened(path.as_ref(), true)
     }
@@ -95,14 +112,17 @@ impl Ledger {
     /// Opens a ledger that there is.
     ///
     /// # Errors
-    /// [`Error::Misuse`] where there is no file, and those of [`open`](Ledger::open).
+    /// [`Error::Misuse`] where there is none, and those of [`open`](Ledger::open).
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self> {
         Self::opened(path.as_ref(), false)
     }
 
     fn opened(path: &Path, create: bool) -> Result<Self> {
-        let connection = Mutex::new(schema::open(path, create)?);
-        Ok(Self { path: path.into(), connection })
+        let store: Box<dyn Store> = match path.to_str().filter(|place| is_url(place)) {
+            Some(url) => Box::new(Postgresql::open(url, create)?),
+            None => Box::new(Sqlite::open(path, create)?),
+        };
+        Ok(Self { store })
     }
 
     /// Charges a client for so many inputs of a model, all or none, and returns what it has used.
@@ -111,7 +131,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Refused`] where a limit has too little left, and then nothing is charged.
-    /// [`Error::Unusable`] or [`Error::Damaged`] where the file fails: then the inputs may have been
+    /// [`Error::Unusable`] or [`Error::Damaged`] where the database fails: then the inputs may have been
     /// charged or not, and must not be answered.
     pub fn charge(
         &self,
@@ -123,6 +143,7 @@ impl Ledger {
     ) -> Result<Charged> {
         let (key, now) = (client.key(), seconds(now));
         let outcome = self.write(|transaction| {
+            transaction.alone(Alone::Pair(&key, model))?;
             let budget = budget_of(transaction, &key, model)?.unwrap_or(*default);
             let usage = usage_of(transaction, &key, model)?.unwrap_or_default().at(now);
             if let Some(refused) = too_much(transaction, (&key, model), default, inputs, now)? {
@@ -158,7 +179,7 @@ impl Ledger {
     pub fn unset(&self, client: &Client, model: &str) -> Result<bool> {
         let removed = self.write(|transaction| {
             let sql = "DELETE FROM budgets WHERE client = ?1 AND model = ?2";
-            transaction.execute(sql, params![client.key(), model])
+            transaction.execute(sql, &[client.key().as_str().into(), model.into()])
         })?;
         Ok(removed > 0)
     }
@@ -169,10 +190,12 @@ impl Ledger {
     /// # Errors
     /// [`Error::Unusable`], [`Error::Damaged`].
     pub fn reset(&self, chosen: &Chosen) -> Result<usize> {
-        self.write(|transaction| {
-            let sql = format!("DELETE FROM usage WHERE {CHOSEN}");
-            transaction.execute(&sql, chosen.values())
-        })
+        let rows = self.write(|transaction| {
+            transaction.alone(Alone::Ledger)?;
+            let sql = format!("DELETE FROM usage AS named WHERE {CHOSEN}");
+            transaction.execute(&sql, &chosen.values())
+        })?;
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
     /// Returns the chosen rows in the order of client and model: those with inputs used, with limits
@@ -182,53 +205,42 @@ impl Ledger {
     /// [`Error::Unusable`], [`Error::Damaged`].
     pub fn show(&self, chosen: &Chosen, now: SystemTime) -> Result<Vec<Row>> {
         let now = seconds(now);
-        self.write(|transaction| {
-            let tables = "SELECT client, model FROM usage UNION SELECT client, model FROM budgets";
-            let sql = format!("SELECT * FROM ({tables}) WHERE {CHOSEN} ORDER BY client, model");
-            let mut found = transaction.prepare(&sql)?;
-            let names = found.query_map(chosen.values(), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            let row = |names: rusqlite::Result<(String, String)>| {
-                let (client, model) = names?;
-                let usage = usage_of(transaction, &client, &model)?;
-                let (used, today) = usage.map_or((0, 0), |used| (used.total, used.at(now).day));
-                let budget = budget_of(transaction, &client, &model)?;
-                let last_use = usage.map(|used| used.last);
-                Ok(Row { client, model, budget, used, today, last_use })
-            };
-            names.map(row).collect()
-        })
+        let sql = format!("{ROWS} WHERE {CHOSEN} ORDER BY 1, 2");
+        let found = self.write(|transaction| transaction.query(&sql, &chosen.values()))?;
+        let row = |row: &store::Found| {
+            let named = |column| Ok(row.text(column)?.unwrap_or_default());
+            let usage = used(row, 2)?;
+            let (used, today) = usage.map_or((0, 0), |used| (used.total, used.at(now).day));
+            let own = row.text(6)?.is_some();
+            let budget = own.then(|| limits(row, 7)).transpose()?;
+            let last_use = usage.map(|used| used.last);
+            Ok(Row { client: named(0)?, model: named(1)?, budget, used, today, last_use })
+        };
+        found.iter().map(row).collect()
     }
 
-    /// Runs a transaction that no other writer comes between, and commits it to the disk.
-    fn write<T>(&self, run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
-        self.commit("FULL", run)
+    /// Runs a transaction and commits it to the disk.
+    fn write<T>(&self, run: impl FnMut(&mut dyn Transaction) -> Result<T>) -> Result<T> {
+        self.commit(Durable::Now, run)
     }
 
-    /// Runs a transaction that no other writer comes between. All processes see it at once, and it is
-    /// on the disk with the next [`write`](Ledger::write), or lost when the machine loses power before.
-    fn write_soon<T>(
-        &self,
-        run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        self.commit("NORMAL", run)
+    /// Runs a transaction. All processes see it at once, and it is on the disk with the next
+    /// [`write`](Ledger::write), or lost when the machine of the ledger loses power before.
+    fn write_soon<T>(&self, run: impl FnMut(&mut dyn Transaction) -> Result<T>) -> Result<T> {
+        self.commit(Durable::Soon, run)
     }
 
     fn commit<T>(
         &self,
-        synchronous: &str,
-        run: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        durable: Durable,
+        mut run: impl FnMut(&mut dyn Transaction) -> Result<T>,
     ) -> Result<T> {
-        // A thread that failed has left no transaction open: they end with their scope.
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = || {
-            connection.pragma_update(None, "synchronous", synchronous)?;
-            let transaction =
-                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = run(&transaction)?;
-            transaction.commit()?;
-            Ok(result)
-        };
-        run().map_err(|e| schema::explain(&self.path, &e))
+        let mut result = None;
+        self.store.commit(durable, &mut |transaction| {
+            result = Some(run(transaction)?);
+            Ok(())
+        })?;
+        result.ok_or_else(|| Error::misuse("the transaction was not run"))
     }
 }
 

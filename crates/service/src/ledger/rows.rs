@@ -1,58 +1,80 @@
 //! The rows of a ledger's tables as values. What does not fit saturates.
 
-use rusqlite::{OptionalExtension, Result, Row, Transaction, params};
-
 use super::budget::{Budget, Usage};
+use super::store::{Found, Transaction, Value};
+use crate::error::Result;
 
 /// Returns the limits that a client has of its own.
 pub(super) fn budget_of(
-    from: &Transaction<'_>,
+    from: &mut dyn Transaction,
     client: &str,
     model: &str,
 ) -> Result<Option<Budget>> {
     let sql = "SELECT total, per_day, per_minute FROM budgets WHERE client = ?1 AND model = ?2";
-    let limit = |row: &Row<'_>, index| row.get(index).map(|limit: Option<i64>| limit.map(count));
-    let read = |row: &Row<'_>| {
-        let (total, per_day, per_minute) = (limit(row, 0)?, limit(row, 1)?, limit(row, 2)?);
-        Ok(Budget { total, per_day, per_minute })
-    };
-    from.query_row(sql, params![client, model], read).optional()
+    let found = from.query(sql, &[client.into(), model.into()])?;
+    found.first().map(|row| limits(row, 0)).transpose()
 }
 
 /// Returns what a client has used, if anything.
-pub(super) fn usage_of(from: &Transaction<'_>, client: &str, model: &str) -> Result<Option<Usage>> {
+pub(super) fn usage_of(
+    from: &mut dyn Transaction,
+    client: &str,
+    model: &str,
+) -> Result<Option<Usage>> {
     let sql = "SELECT total, day, minute, last FROM usage WHERE client = ?1 AND model = ?2";
-    let number = |row: &Row<'_>, index: usize| row.get(index).map(count);
-    let read = |row: &Row<'_>| {
-        let (total, day) = (number(row, 0)?, number(row, 1)?);
-        Ok(Usage { total, day, minute: number(row, 2)?, last: number(row, 3)? })
-    };
-    from.query_row(sql, params![client, model], read).optional()
+    let found = from.query(sql, &[client.into(), model.into()])?;
+    Ok(found.first().map(|row| used(row, 0)).transpose()?.flatten())
+}
+
+/// Reads the limits in the columns from `first` on.
+pub(super) fn limits(row: &Found, first: usize) -> Result<Budget> {
+    let limit = |column| Ok(row.integer(first + column)?.map(count));
+    Ok(Budget { total: limit(0)?, per_day: limit(1)?, per_minute: limit(2)? })
+}
+
+/// Reads what was used in the columns from `first` on, where it is not NULL.
+pub(super) fn used(row: &Found, first: usize) -> Result<Option<Usage>> {
+    let number = |column| Ok(row.integer(first + column)?.map(count));
+    let all = (number(0)?, number(1)?, number(2)?, number(3)?);
+    let (Some(total), Some(day), Some(minute), Some(last)) = all else { return Ok(None) };
+    Ok(Some(Usage { total, day, minute, last }))
 }
 
 /// Writes what a client has used.
-pub(super) fn store(to: &Transaction<'_>, client: &str, model: &str, usage: &Usage) -> Result<()> {
+pub(super) fn store(
+    to: &mut dyn Transaction,
+    client: &str,
+    model: &str,
+    usage: &Usage,
+) -> Result<()> {
+    let sql = "INSERT INTO usage (client, model, total, day, minute, last)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (client, model) DO UPDATE SET total = excluded.total, day = excluded.day,
+            minute = excluded.minute, last = excluded.last";
     let [total, day, minute, last] =
-        [usage.total, usage.day, usage.minute, usage.last].map(integer);
-    let values = params![client, model, total, day, minute, last];
-    to.execute("REPLACE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6)", values).map(|_| ())
+        [usage.total, usage.day, usage.minute, usage.last].map(|n| Value::from(integer(n)));
+    let values = [client.into(), model.into(), total, day, minute, last];
+    to.execute(sql, &values).map(drop)
 }
 
 /// Writes the limits that a client has of its own.
 pub(super) fn limit(
-    to: &Transaction<'_>,
+    to: &mut dyn Transaction,
     client: &str,
     model: &str,
     budget: &Budget,
 ) -> Result<()> {
+    let sql = "INSERT INTO budgets (client, model, total, per_day, per_minute)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+        ON CONFLICT (client, model) DO UPDATE SET total = excluded.total,
+            per_day = excluded.per_day, per_minute = excluded.per_minute";
     let limits = [budget.total, budget.per_day, budget.per_minute];
-    let [total, per_day, per_minute] = limits.map(|limit| limit.map(integer));
-    let values = params![client, model, total, per_day, per_minute];
-    to.execute("REPLACE INTO budgets VALUES (?1, ?2, ?3, ?4, ?5)", values).map(|_| ())
+    let [total, per_day, per_minute] = limits.map(|limit| Value::from(limit.map(integer)));
+    to.execute(sql, &[client.into(), model.into(), total, per_day, per_minute]).map(drop)
 }
 
 /// A number for a table, whose integers have 64 bits with a sign.
-fn integer(count: u64) -> i64 {
+pub(super) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -1,14 +1,38 @@
-//! Ledgers in folders that go with the test.
+//! Ledgers in folders and databases that go with the test.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+/// Makes two tests of each function, which gets an empty ledger: one in a file, and one in PostgreSQL.
+macro_rules! both {
+    ($($test:ident),+ $(,)?) => {
+        $(mod $test {
+            #[test]
+            fn sqlite() {
+                super::$test(&super::desk());
+            }
+
+            #[test]
+            fn postgresql() {
+                if let Some(cluster) = super::cluster() {
+                    super::$test(&super::desk_at(cluster));
+                }
+            }
+        })+
+    };
+}
+
+#[path = "../../tests/postgresql/mod.rs"]
+mod cluster;
+mod databases;
 mod files;
 mod limits;
 mod operators;
 mod tickets;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use self::cluster::{Cluster, cluster};
 use super::*;
 
 const DAY: u64 = 24 * 3600;
@@ -35,20 +59,37 @@ fn per_minute(inputs: u64) -> Budget {
     Budget { per_minute: Some(inputs), ..Budget::default() }
 }
 
-/// A ledger in a folder that goes with the test.
+/// A ledger in a folder or a database that goes with the test.
 struct Desk {
     folder: tempfile::TempDir,
+    place: PathBuf,
+    cluster: Option<&'static Cluster>,
     ledger: Ledger,
 }
 
+/// A ledger in a file.
 fn desk() -> Desk {
     let folder = tempfile::tempdir().unwrap();
-    Desk { ledger: Ledger::open(folder.path().join("l.db")).unwrap(), folder }
+    let place = folder.path().join("l.db");
+    Desk { ledger: Ledger::open(&place).unwrap(), folder, place, cluster: None }
+}
+
+/// A ledger in a database of its own.
+fn desk_at(cluster: &'static Cluster) -> Desk {
+    let folder = tempfile::tempdir().unwrap();
+    let place = PathBuf::from(cluster.database());
+    Desk { ledger: Ledger::open(&place).unwrap(), folder, place, cluster: Some(cluster) }
 }
 
 impl Desk {
     fn path(&self) -> PathBuf {
-        self.folder.path().join("l.db")
+        self.place.clone()
+    }
+
+    /// Where there is no ledger yet.
+    fn another(&self) -> PathBuf {
+        let file = || self.folder.path().join("other.db");
+        self.cluster.map_or_else(file, |cluster| cluster.database().into())
     }
 
     /// Charges ward-3 for inputs of mnist.

@@ -5,10 +5,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{OptionalExtension, Result as Sql, Row, Transaction, params};
-
 use super::budget::{Budget, exceeded};
-use super::rows::{budget_of, store, usage_of};
+use super::rows::{budget_of, integer, store, usage_of};
+use super::store::{Alone, Found, Transaction};
 use super::{Charged, Ledger, seconds};
 use crate::error::{Error, Result};
 use crate::identity::Client;
@@ -16,6 +15,10 @@ use crate::refused::{Limit, Refused};
 
 /// Longest wait that a client is told whose inputs are set aside for others, in seconds.
 const SOON: u64 = 5;
+/// Inputs of one ticket that are counted, so that no sum overflows.
+const MOST: i64 = 1_000_000_000_000;
+/// Why a ticket that is nowhere admits nobody.
+const UNKNOWN: &str = "the ticket is not, or no longer, in this ledger";
 /// How long a redeemed ticket is remembered after it is over, in seconds.
 const REMEMBERED: u64 = 3600;
 
@@ -40,7 +43,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Error::Refused`] where a limit has too little left, [`Error::Misuse`] for a number that was
-    /// given out before, [`Error::Unusable`] or [`Error::Damaged`] where the file fails.
+    /// given out before, [`Error::Unusable`] or [`Error::Damaged`] where the database fails.
     pub fn reserve(
         &self,
         wanted: &Reservation<'_>,
@@ -51,13 +54,15 @@ impl Ledger {
         let (key, now, until) = (client.key(), seconds(now), seconds(until));
         self.write_soon(|transaction| {
             forget(transaction, now)?;
+            transaction.alone(Alone::Pair(&key, model))?;
             if let Some(refused) = too_much(transaction, (&key, model), default, inputs, now)? {
                 return Ok(Err(Error::Refused(named(refused, client, model))));
             }
             let sql = "INSERT INTO tickets (id, client, model, inputs, expiry)
                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING";
-            let values = params![id, key, model, integer(inputs), integer(until)];
-            Ok(match transaction.execute(sql, values)? {
+            let (inputs, until) = (integer(inputs).into(), integer(until).into());
+            let values = [id.into(), key.as_str().into(), model.into(), inputs, until];
+            Ok(match transaction.execute(sql, &values)? {
                 1 => Ok(()),
                 _ => Err(Error::misuse("a ticket of this number was given out before")),
             })
@@ -79,29 +84,27 @@ impl Ledger {
     ) -> Result<Charged> {
         let now = seconds(now);
         self.write(|transaction| {
-            let sql = "SELECT client, model, expiry, redeemed FROM tickets WHERE id = ?1";
-            let read = |row: &Row<'_>| {
-                Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?))
-            };
-            let found: Option<(String, String, i64, i64)> =
-                transaction.query_row(sql, params![id], read).optional()?;
             let bad = |why: &str| Ok(Err(Error::Ticket(why.into())));
-            let Some((key, model, expiry, redeemed)) = found else {
-                return bad("the ticket is not, or no longer, in this ledger");
-            };
-            if redeemed != 0 {
+            let Some(ticket) = found(transaction, id)? else { return bad(UNKNOWN) };
+            // Others may have changed it meanwhile, but never whose it is.
+            transaction.alone(Alone::Pair(&ticket.client, &ticket.model))?;
+            let Some(ticket) = found(transaction, id)? else { return bad(UNKNOWN) };
+            let (key, model) = (ticket.client, ticket.model);
+            if ticket.redeemed {
                 return bad("the ticket was used before");
             }
-            if expiry <= integer(now) {
+            if ticket.expiry <= integer(now) {
                 return bad("the ticket is over");
             }
             // From here on it counts as used, so that its own inputs are not in its way.
-            transaction.execute("UPDATE tickets SET redeemed = 1 WHERE id = ?1", params![id])?;
+            let sql = "UPDATE tickets SET redeemed = 1 WHERE id = ?1 AND redeemed = 0";
+            if transaction.execute(sql, &[id.into()])? != 1 {
+                return bad(UNKNOWN);
+            }
             if let Some(refused) = too_much(transaction, (&key, &model), default, inputs, now)? {
-                transaction
-                    .execute("UPDATE tickets SET redeemed = 0 WHERE id = ?1", params![id])?;
-                let client = key.parse().map_err(|_| rusqlite::Error::InvalidQuery);
-                let client: Client = client?;
+                let sql = "UPDATE tickets SET redeemed = 0 WHERE id = ?1";
+                transaction.execute(sql, &[id.into()])?;
+                let client: Client = key.parse()?;
                 return Ok(Err(Error::Refused(named(refused, &client, &model))));
             }
             let budget = budget_of(transaction, &key, &model)?.unwrap_or(*default);
@@ -121,9 +124,9 @@ impl Ledger {
     pub fn extend(&self, id: &[u8; 16], until: SystemTime, now: SystemTime) -> Result<bool> {
         let (until, now) = (integer(seconds(until)), integer(seconds(now)));
         let changed = self.write_soon(|transaction| {
-            let sql = "UPDATE tickets SET expiry = max(expiry, ?2)
+            let sql = "UPDATE tickets SET expiry = CASE WHEN expiry < ?2 THEN ?2 ELSE expiry END
                 WHERE id = ?1 AND redeemed = 0 AND expiry > ?3";
-            transaction.execute(sql, params![id, until, now])
+            transaction.execute(sql, &[id.into(), until.into(), now.into()])
         })?;
         Ok(changed > 0)
     }
@@ -134,7 +137,8 @@ impl Ledger {
     /// [`Error::Unusable`], [`Error::Damaged`].
     pub fn release(&self, id: &[u8; 16]) -> Result<()> {
         self.write_soon(|transaction| {
-            transaction.execute("DELETE FROM tickets WHERE id = ?1 AND redeemed = 0", params![id])
+            let sql = "DELETE FROM tickets WHERE id = ?1 AND redeemed = 0";
+            transaction.execute(sql, &[id.into()])
         })?;
         Ok(())
     }
@@ -142,12 +146,12 @@ impl Ledger {
 
 /// The refusal of `inputs` more than were used and are set aside, if they are too many.
 pub(super) fn too_much(
-    from: &Transaction<'_>,
+    from: &mut dyn Transaction,
     (client, model): (&str, &str),
     default: &Budget,
     inputs: u64,
     now: u64,
-) -> Sql<Option<Refused>> {
+) -> Result<Option<Refused>> {
     let budget = budget_of(from, client, model)?.unwrap_or(*default);
     let usage = usage_of(from, client, model)?.unwrap_or_default().at(now);
     if let Some(refused) = exceeded(&budget, &usage, inputs, now) {
@@ -161,27 +165,50 @@ pub(super) fn too_much(
 }
 
 /// Inputs of tickets that are out, and when the first of them is over.
-fn set_aside(from: &Transaction<'_>, client: &str, model: &str, now: u64) -> Sql<(u64, u64)> {
-    let sql = "SELECT coalesce(sum(min(inputs, 1000000000000)), 0), coalesce(min(expiry), 0)
+fn set_aside(
+    from: &mut dyn Transaction,
+    client: &str,
+    model: &str,
+    now: u64,
+) -> Result<(u64, u64)> {
+    let sql = "SELECT
+            CAST(coalesce(sum(CASE WHEN inputs > ?4 THEN ?4 ELSE inputs END), 0) AS BIGINT),
+            coalesce(min(expiry), 0)
         FROM tickets WHERE client = ?1 AND model = ?2 AND redeemed = 0 AND expiry > ?3";
-    let values = params![client, model, integer(now)];
-    let number = |row: &Row<'_>, at: usize| -> Sql<u64> {
-        Ok(u64::try_from(row.get::<_, i64>(at)?).unwrap_or(0))
+    let values = [client.into(), model.into(), integer(now).into(), MOST.into()];
+    let found = from.query(sql, &values)?;
+    let number = |column| -> Result<u64> {
+        let integer = found.first().map(|row| row.integer(column)).transpose()?.flatten();
+        Ok(u64::try_from(integer.unwrap_or(0)).unwrap_or(0))
     };
-    from.query_row(sql, values, |row| Ok((number(row, 0)?, number(row, 1)?)))
+    Ok((number(0)?, number(1)?))
+}
+
+/// What a ticket says.
+struct Ticket {
+    client: String,
+    model: String,
+    expiry: i64,
+    redeemed: bool,
+}
+
+fn found(from: &mut dyn Transaction, id: &[u8; 16]) -> Result<Option<Ticket>> {
+    let sql = "SELECT client, model, expiry, redeemed FROM tickets WHERE id = ?1";
+    let found = from.query(sql, &[id.into()])?;
+    let read = |row: &Found| {
+        let (client, model) = (row.text(0)?.unwrap_or_default(), row.text(1)?.unwrap_or_default());
+        let (expiry, redeemed) = (row.integer(2)?.unwrap_or(0), row.integer(3)? != Some(0));
+        Ok(Ticket { client, model, expiry, redeemed })
+    };
+    found.first().map(read).transpose()
 }
 
 /// Takes rows away that nobody asks for any more.
-fn forget(from: &Transaction<'_>, now: u64) -> Sql<()> {
+fn forget(from: &mut dyn Transaction, now: u64) -> Result<()> {
     let sql = "DELETE FROM tickets WHERE expiry < ?1 - CASE redeemed WHEN 0 THEN 0 ELSE ?2 END";
-    from.execute(sql, params![integer(now), integer(REMEMBERED)]).map(drop)
+    from.execute(sql, &[integer(now).into(), integer(REMEMBERED).into()]).map(drop)
 }
 
 fn named(refused: Refused, client: &Client, model: &str) -> Refused {
     Refused { client: client.to_string(), model: model.into(), ..refused }
-}
-
-/// A number for a table, whose integers have 64 bits with a sign.
-fn integer(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

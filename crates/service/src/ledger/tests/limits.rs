@@ -2,9 +2,17 @@
 
 use super::*;
 
-#[test]
-fn a_total_is_used_up_for_ever() {
-    let desk = desk();
+both!(
+    a_total_is_used_up_for_ever,
+    days_roll_over_at_midnight_in_utc,
+    minutes_roll_over,
+    of_several_limits_the_one_that_holds_longest_is_told,
+    clients_and_models_are_counted_apart,
+    a_clock_that_is_put_back_frees_nothing,
+    numbers_saturate,
+);
+
+fn a_total_is_used_up_for_ever(desk: &Desk) {
     let charged = desk.charge(97, &total(100), EVENING).unwrap();
     assert_eq!(charged, Charged { used: 97, today: 97, left: Some(3) });
     let refused = desk.refused(10, &total(100), EVENING);
@@ -23,9 +31,7 @@ fn a_total_is_used_up_for_ever() {
     assert_eq!(desk.rows(EVENING)[0].used, 100);
 }
 
-#[test]
-fn days_roll_over_at_midnight_in_utc() {
-    let desk = desk();
+fn days_roll_over_at_midnight_in_utc(desk: &Desk) {
     desk.charge(20, &per_day(20), EVENING).unwrap();
     let refused = desk.refused(1, &per_day(20), EVENING);
     assert_eq!(refused.wait, Some(Duration::from_secs(5 * 3600)));
@@ -41,9 +47,7 @@ fn days_roll_over_at_midnight_in_utc() {
     assert_eq!((desk.rows(EVENING + DAY)[0].today, desk.rows(EVENING + 3 * DAY)[0].today), (4, 0));
 }
 
-#[test]
-fn minutes_roll_over() {
-    let desk = desk();
+fn minutes_roll_over(desk: &Desk) {
     desk.charge(10, &per_minute(10), EVENING + 48).unwrap();
     let refused = desk.refused(2, &per_minute(10), EVENING + 48);
     assert!(
@@ -53,10 +57,8 @@ fn minutes_roll_over() {
     desk.charge(10, &per_minute(10), EVENING + 60).unwrap();
 }
 
-#[test]
-fn of_several_limits_the_one_that_holds_longest_is_told() {
+fn of_several_limits_the_one_that_holds_longest_is_told(desk: &Desk) {
     let all = Budget { total: Some(30), per_day: Some(20), per_minute: Some(10) };
-    let desk = desk();
     let never = desk.refused(11, &all, EVENING);
     assert_eq!((never.limit, never.wait), (Limit::Minute, None));
     assert_eq!(
@@ -74,9 +76,7 @@ fn of_several_limits_the_one_that_holds_longest_is_told() {
     assert_eq!(desk.rows(EVENING)[0].used, 30);
 }
 
-#[test]
-fn clients_and_models_are_counted_apart() {
-    let desk = desk();
+fn clients_and_models_are_counted_apart(desk: &Desk) {
     desk.charge(1, &total(1), EVENING).unwrap();
     let ledger = &desk.ledger;
     ledger.charge(&ward(), "resnet", 1, &total(1), at(EVENING)).unwrap();
@@ -86,9 +86,7 @@ fn clients_and_models_are_counted_apart() {
     assert_eq!(desk.rows(EVENING).len(), 3);
 }
 
-#[test]
-fn a_clock_that_is_put_back_frees_nothing() {
-    let desk = desk();
+fn a_clock_that_is_put_back_frees_nothing(desk: &Desk) {
     desk.charge(20, &per_day(20), EVENING).unwrap();
     let refused = desk.refused(1, &per_day(20), EVENING - 3 * DAY);
     assert_eq!(refused.wait, Some(Duration::from_secs(3 * DAY + 5 * 3600)));
@@ -98,9 +96,7 @@ fn a_clock_that_is_put_back_frees_nothing() {
     assert!(desk.ledger.charge(&ward(), "mnist", 1, &per_day(20), early).is_err());
 }
 
-#[test]
-fn numbers_saturate() {
-    let desk = desk();
+fn numbers_saturate(desk: &Desk) {
     let none = Budget::default();
     let most = i64::MAX.unsigned_abs();
     assert_eq!(desk.charge(0, &total(0), EVENING).unwrap().left, Some(0));

@@ -2,10 +2,14 @@
 
 use super::*;
 
-#[test]
-fn an_operator_sets_and_takes_back_and_resets() {
-    let desk = desk();
-    let Desk { ledger, .. } = &desk;
+both!(
+    an_operator_sets_and_takes_back_and_resets,
+    many_open_a_new_ledger_at_once,
+    threads_of_several_handles_never_exceed_a_budget,
+);
+
+fn an_operator_sets_and_takes_back_and_resets(desk: &Desk) {
+    let Desk { ledger, .. } = desk;
     ledger.set(&ward(), "mnist", &total(5)).unwrap();
     let own = Row {
         client: "token:ward-3".into(),
@@ -33,9 +37,7 @@ fn an_operator_sets_and_takes_back_and_resets() {
     assert_eq!(desk.rows(EVENING), []);
 }
 
-#[test]
-fn threads_of_several_handles_never_exceed_a_budget() {
-    let desk = desk();
+fn threads_of_several_handles_never_exceed_a_budget(desk: &Desk) {
     let second = Ledger::open_existing(desk.path()).unwrap();
     let granted: u64 = std::thread::scope(|scope| {
         let charging = |ledger: &Ledger| {
@@ -47,4 +49,18 @@ fn threads_of_several_handles_never_exceed_a_budget() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!((granted, desk.rows(EVENING)[0].used), (100, 100));
+}
+
+fn many_open_a_new_ledger_at_once(desk: &Desk) {
+    let place = desk.another();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let ledger = Ledger::open(&place).unwrap();
+                ledger.charge(&ward(), "mnist", 1, &total(8), at(EVENING)).unwrap();
+            });
+        }
+    });
+    let rows = Ledger::open(&place).unwrap().show(&Chosen::default(), at(EVENING)).unwrap();
+    assert_eq!(rows[0].used, 8);
 }

@@ -8,6 +8,16 @@ use crate::ledger::Reservation;
 
 const NOON: u64 = 20_000 * DAY + 12 * 3600;
 
+both!(
+    what_is_set_aside_counts_until_it_is_redeemed_or_over,
+    more_than_was_set_aside_is_charged_where_there_is_room,
+    a_session_that_waits_keeps_what_was_set_aside,
+    a_number_is_given_out_once,
+    of_many_that_redeem_a_ticket_one_does,
+    nobody_gets_over_a_budget_by_asking_everywhere_at_once,
+    minutes_that_pass_between_ticket_and_session_change_nothing_but_the_minute,
+);
+
 fn id(number: u64) -> [u8; 16] {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&number.to_le_bytes());
@@ -24,16 +34,21 @@ impl Desk {
     }
 }
 
-fn reserve(ledger: &Ledger, number: u64, inputs: u64, budget: &Budget, now: u64) -> Result<()> {
+pub(super) fn reserve(
+    ledger: &Ledger,
+    number: u64,
+    inputs: u64,
+    budget: &Budget,
+    now: u64,
+) -> Result<()> {
     let (client, id) = (ward(), id(number));
     let wanted =
         Reservation { id: &id, client: &client, model: "mnist", inputs, until: at(now + 30) };
     ledger.reserve(&wanted, budget, at(now))
 }
 
-#[test]
-fn what_is_set_aside_counts_until_it_is_redeemed_or_over() {
-    let (desk, budget) = (desk(), total(10));
+fn what_is_set_aside_counts_until_it_is_redeemed_or_over(desk: &Desk) {
+    let budget = total(10);
     desk.reserve(1, 6, &budget, NOON).unwrap();
     let Err(Error::Refused(refused)) = desk.reserve(2, 5, &budget, NOON) else { panic!() };
     assert_eq!((refused.used, refused.asked), (6, 5));
@@ -53,9 +68,8 @@ fn what_is_set_aside_counts_until_it_is_redeemed_or_over() {
     assert_eq!((refused.used, refused.wait), (10, None), "now they are used for good");
 }
 
-#[test]
-fn more_than_was_set_aside_is_charged_where_there_is_room() {
-    let (desk, budget) = (desk(), total(10));
+fn more_than_was_set_aside_is_charged_where_there_is_room(desk: &Desk) {
+    let budget = total(10);
     desk.reserve(1, 1, &budget, NOON).unwrap();
     desk.reserve(2, 4, &budget, NOON).unwrap();
     assert!(matches!(desk.redeem(1, 7, &budget, NOON), Err(Error::Refused(_))));
@@ -68,9 +82,8 @@ fn more_than_was_set_aside_is_charged_where_there_is_room() {
     assert_eq!(desk.redeem(2, 4, &budget, NOON).unwrap().used, 10);
 }
 
-#[test]
-fn a_session_that_waits_keeps_what_was_set_aside() {
-    let (desk, budget) = (desk(), total(10));
+fn a_session_that_waits_keeps_what_was_set_aside(desk: &Desk) {
+    let budget = total(10);
     desk.reserve(1, 10, &budget, NOON).unwrap();
     assert!(desk.ledger.extend(&id(1), at(NOON + 90), at(NOON + 20)).unwrap());
     assert!(desk.reserve(2, 1, &budget, NOON + 60).is_err());
@@ -79,9 +92,8 @@ fn a_session_that_waits_keeps_what_was_set_aside() {
     assert!(!desk.ledger.extend(&id(9), at(NOON + 200), at(NOON + 60)).unwrap());
 }
 
-#[test]
-fn a_number_is_given_out_once() {
-    let (desk, budget) = (desk(), Budget::default());
+fn a_number_is_given_out_once(desk: &Desk) {
+    let budget = Budget::default();
     desk.reserve(1, 1, &budget, NOON).unwrap();
     assert!(matches!(desk.reserve(1, 1, &budget, NOON), Err(Error::Misuse(_))));
     desk.redeem(1, 1, &budget, NOON).unwrap();
@@ -91,9 +103,8 @@ fn a_number_is_given_out_once() {
 }
 
 /// Many connections, as of many processes, redeem the same tickets: each is charged once.
-#[test]
-fn of_many_that_redeem_a_ticket_one_does() {
-    let (desk, budget) = (desk(), Budget::default());
+fn of_many_that_redeem_a_ticket_one_does(desk: &Desk) {
+    let budget = Budget::default();
     const TICKETS: u64 = 20;
     const PARTIES: usize = 8;
     for number in 0..TICKETS {
@@ -115,9 +126,8 @@ fn of_many_that_redeem_a_ticket_one_does() {
 }
 
 /// Doors and servers that count at the same time never let anybody over a budget.
-#[test]
-fn nobody_gets_over_a_budget_by_asking_everywhere_at_once() {
-    let (desk, budget) = (desk(), total(50));
+fn nobody_gets_over_a_budget_by_asking_everywhere_at_once(desk: &Desk) {
+    let budget = total(50);
     const PARTIES: u64 = 8;
     let (barrier, path) = (Barrier::new(PARTIES as usize), desk.path());
     let got: u64 = thread::scope(|scope| {
@@ -155,23 +165,11 @@ fn nobody_gets_over_a_budget_by_asking_everywhere_at_once() {
 }
 
 /// Redeeming in the next minute counts there, and what is set aside is not given to another meanwhile.
-#[test]
-fn minutes_that_pass_between_ticket_and_session_change_nothing_but_the_minute() {
-    let (desk, budget) = (desk(), per_minute(4));
+fn minutes_that_pass_between_ticket_and_session_change_nothing_but_the_minute(desk: &Desk) {
+    let budget = per_minute(4);
     desk.reserve(1, 4, &budget, NOON + 50).unwrap();
     assert!(desk.charge(1, &budget, NOON + 61).is_err());
     desk.redeem(1, 4, &budget, NOON + 61).unwrap();
     assert!(desk.charge(1, &budget, NOON + 62).is_err());
     desk.charge(4, &budget, NOON + 120).unwrap();
-}
-
-#[test]
-fn ledgers_of_earlier_releases_get_what_tickets_need() {
-    let desk = desk();
-    {
-        let connection = Connection::open(desk.path()).unwrap();
-        connection.execute_batch("DROP TABLE tickets").unwrap();
-    }
-    let ledger = Ledger::open(desk.path()).unwrap();
-    reserve(&ledger, 1, 1, &Budget::default(), NOON).unwrap();
 }
