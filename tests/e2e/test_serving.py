@@ -162,10 +162,11 @@ def test_each_client_is_planned_for_the_link_that_is_measured(tacit, compiled, o
         assert mine["bytes"] == theirs["bytes"]
         assert mine["phases"]["setup"]["bytes"]["server_to_client"] > 12_800
         assert theirs["link"]["round_trip_seconds"] > (0.06 if options else 0)
-        plans.append((mine["rounds"], mine["bytes"]))
-    (near, near_bytes), (far, far_bytes) = plans
-    assert far <= near
-    assert far_bytes != near_bytes
+        plans.append((mine["rounds"], sum(mine["bytes"].values())))
+    near, far = plans
+    assert far[0] <= near[0]
+    # Chains compare in as few rounds near as far, so what the far plan saves may be bytes: over its link it is faster.
+    assert far[0] * 0.03 + far[1] * 8 / 100e6 < near[0] * 0.03 + near[1] * 8 / 100e6
 
 
 def test_a_link_is_measured_by_servers_only(tacit, compiled, one_digit):

@@ -63,8 +63,7 @@ def test_a_measured_link_gets_the_plan_for_it(mnist, digit, tacit):
     """A client's first session costs the plan and one round trip of measuring, the next ones the plan alone."""
     model, expected = mnist
     wan, loopback = planned(tacit, model, "wan"), planned(tacit, model, "loopback")
-    assert wan["rounds"] <= loopback["rounds"]
-    assert costs(wan) != costs(loopback)
+    assert wan["rounds"] < loopback["rounds"]
     # A machine that stops for milliseconds as the burst arrives makes the link a thin one, rightly so.
     tries = (measured(model, digit) for _ in range(5))
     sessions = next(found for found in tries if found[0][1]["link"]["bits_per_second"] > 200e6)

@@ -15,6 +15,7 @@ mod compare;
 mod door;
 mod follow;
 mod inspect;
+mod membership;
 mod model;
 mod place;
 mod planning;

@@ -158,45 +158,43 @@ impl Message for ShownTicket {
     }
 }
 
-/// A nonce on a control connection.
-pub struct Challenge(pub [u8; 32]);
+/// A message of 32 bytes.
+macro_rules! thirty_two {
+    ($(#[$about:meta])* $name:ident, $tag:expr, $what:literal) => {
+        $(#[$about])*
+        pub struct $name(pub [u8; 32]);
 
-impl Message for Challenge {
-    type Shape = ();
-    const TAG: u8 = tags::FLEET_CHALLENGE;
+        impl Message for $name {
+            type Shape = ();
+            const TAG: u8 = $tag;
 
-    fn bounds((): &()) -> (u64, u64) {
-        (32, 32)
-    }
+            fn bounds((): &()) -> (u64, u64) {
+                (32, 32)
+            }
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.0);
-    }
+            fn encode(&self, out: &mut Vec<u8>) {
+                out.extend(self.0);
+            }
 
-    fn decode(body: &[u8], (): &()) -> Result<Self> {
-        body.try_into().map(Self).map_err(|_| Error::peer("a challenge", "another length"))
-    }
+            fn decode(body: &[u8], (): &()) -> Result<Self> {
+                body.try_into().map(Self).map_err(|_| Error::peer($what, "another length"))
+            }
+        }
+    };
 }
 
-/// A code that only those make who know the fleet's secret.
-pub struct Proof(pub [u8; 32]);
-
-impl Message for Proof {
-    type Shape = ();
-    const TAG: u8 = tags::FLEET_PROOF;
-
-    fn bounds((): &()) -> (u64, u64) {
-        (32, 32)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.0);
-    }
-
-    fn decode(body: &[u8], (): &()) -> Result<Self> {
-        body.try_into().map(Self).map_err(|_| Error::peer("a proof", "another length"))
-    }
-}
+thirty_two!(
+    /// A nonce on a control connection.
+    Challenge,
+    tags::FLEET_CHALLENGE,
+    "a challenge"
+);
+thirty_two!(
+    /// A code that only those make who know the fleet's secret.
+    Proof,
+    tags::FLEET_PROOF,
+    "a proof"
+);
 
 /// What a server says on a control connection: JSON.
 pub struct News(pub String);

@@ -106,7 +106,7 @@ tags! {
     TABLE_CHOICES = 0x31, "choices of 1-of-n OTs", Both, [Online],
         "The receiver of oblivious transfers sends its positions, masked by its random choices.";
     TABLE_ENTRIES = 0x32, "entries of 1-of-n OTs", Both, [Online],
-        "The sender of oblivious transfers sends its table's entries, each masked by a pad.";
+        "The sender of oblivious transfers sends its table's entries, each masked by a pad; behind those of a chain of digits stands the key that opens its lowest row.";
     BASE_CHOICES = 0x33, "choices of base OTs", Both, [Setup],
         "The receiver of the base oblivious transfers sends 128 Ristretto points, one for each choice.";
     BASE_OFFER = 0x34, "offer of base OTs", Both, [Setup],

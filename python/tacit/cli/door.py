@@ -1,17 +1,17 @@
 """`tacit fleet door`."""
 
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Literal
 
 import typer
 
+from tacit.cli.access import Budget, ClientAuthority, ClientRevocations, Plaintext, Tokens
 from tacit.cli.options import AsJson
+from tacit.cli.signals import SIGNALLED, handled
 from tacit.errors import TacitError
 from tacit.report import terminal
 from tacit.session.door import TICKET_SECONDS, Door, DoorOptions
@@ -35,26 +35,15 @@ class DoorCommand:
     ] = None
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM) that door and servers show.")] = None
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
-    client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None
-    client_crl: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificates of --client-ca that are revoked (PEM).")
-    ] = None
-    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
-    tokens: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Tokens of clients (`tacit token`); every client must show one."),
-    ] = None
+    client_ca: ClientAuthority = None
+    client_crl: ClientRevocations = None
+    plaintext: Plaintext = False
+    tokens: Tokens = None
     ledger: Annotated[
         Place | None,
         typer.Option(metavar="FILE|URL", parser=Place, help="Count inputs of all servers by client and model here."),
     ] = None
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="total=N,per-day=N,per-minute=N",
-            help="Inputs of a client that has no budget of its own in the ledger. Default: no limit.",
-        ),
-    ] = None
+    budget: Budget = None
     relay: Annotated[
         Literal["never", "old", "always"],
         typer.Option(
@@ -119,7 +108,7 @@ def door(options: DoorCommand, json: AsJson = False) -> None:
     """
     opened = Door(options.options())
     log = None if options.log is None else Log(options.log, terminal.warn)
-    with handled(opened, options.drain):
+    with running(opened, options.drain):
         where = {"listening": opened.address, "control": opened.control, "pin": opened.pin}
         where |= {} if opened.metrics is None else {"metrics": opened.metrics}
         if log is not None:
@@ -149,30 +138,19 @@ def told(event: dict[str, object]) -> str:
 
 
 @contextmanager
-def handled(opened: Door, seconds: float) -> Iterator[None]:
-    """Signals as an operator means them, until the end of the block."""
-    stops = 0
+def running(opened: Door, seconds: float) -> Iterator[None]:
+    """A door until it is stopped; clients that were passed on have `seconds` to end then."""
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal stops
-        stops += 1
-        if stops > 1:
-            os._exit(128 + number)
-        opened.core.stop()
-
-    def reload(_number: int, _frame: FrameType | None) -> None:
+    def reload() -> None:
         try:
             opened.reload()
             terminal.note("reloaded: new clients get certificates and tokens as they are now")
         except TacitError as error:
             terminal.warn(f"not reloaded, the door goes on as it was: {error}")
 
-    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-        opened.stop(seconds)
-    finally:
-        opened.core.stop()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with handled(opened.core.stop, lambda number: os._exit(SIGNALLED + number), reload):
+        try:
+            yield
+            opened.stop(seconds)
+        finally:
+            opened.core.stop()

@@ -1,17 +1,15 @@
 """`tacit fleet up`, `status`, `drain` and `scale`: many servers behind one door, on Ray."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
 from tacit.cli.options import AsJson
+from tacit.cli.signals import SIGNALLED, handled
 from tacit.errors import MisuseError, TacitError
 from tacit.fleet import cluster
 from tacit.fleet.config import Fleet, read
@@ -55,7 +53,7 @@ def up(
 def follow(running: Running, file: Path, detach: bool, json: bool) -> None:
     """Tell what happens until the fleet has ended or, detached, until it is ready."""
     ready = False
-    with handled(running, file):
+    with signals(running, file):
         for line in running.lines():
             if line is not None:
                 tell(line, json)
@@ -72,33 +70,24 @@ def started(state: dict[str, Any]) -> bool:
     return all(row["ready"] >= row["min"] for row in state["models"])
 
 
-@contextmanager
-def handled(running: Running, file: Path) -> Iterator[None]:
-    """Signals as an operator means them: the first drains, the second ends all at once, SIGHUP reads the file anew."""
-    stops = 0
+def signals(running: Running, file: Path) -> AbstractContextManager[None]:
+    """Signals as `handled` has them: the first drains, the second ends all at once, SIGHUP reads the file anew."""
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal stops
-        stops += 1
-        if stops > 1:
-            running.close()
-            sys.exit(128 + number)
+    def stop() -> None:
         terminal.note(f"stopping: sessions may end within {running.fleet.drain:g} s; again to stop at once")
         running.drain()
 
-    def reload(_number: int, _frame: FrameType | None) -> None:
+    def end(number: int) -> None:
+        running.close()
+        sys.exit(SIGNALLED + number)
+
+    def reload() -> None:
         try:
             running.apply(replace(read(file), ray=running.fleet.ray))
         except TacitError as error:
             terminal.warn(f"not applied, the fleet goes on as it was: {error}")
 
-    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled(stop, end, reload)
 
 
 def status(file: FleetFile, json: AsJson = False) -> None:

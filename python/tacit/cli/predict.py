@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from tacit.cli import passphrase
+from tacit.cli.access import Authority, ClientCertificate, ClientKey, Pin, Plaintext, TokenFile
 from tacit.cli.clipping import check
 from tacit.cli.options import (
     AcceptLeakage,
@@ -58,15 +59,13 @@ class ServerOptions:
     """Where the server is, how to know it, and how to talk to it."""
 
     server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the server listens.")]
-    pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None
-    ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None
-    certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None
-    key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
-    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
+    pin: Pin = None
+    ca: Authority = None
+    certificate: ClientCertificate = None
+    key: ClientKey = None
+    plaintext: Plaintext = False
     model: Annotated[str | None, typer.Option(help="The model's name, where the server has several.")] = None
-    token: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the token that says who you are, if the server asks.")
-    ] = None
+    token: TokenFile = None
     retry_for: Annotated[
         float,
         typer.Option(min=0, max=1e6, metavar="SECONDS", help="Try again so long when the server is full or gone."),

@@ -8,6 +8,7 @@ import typer
 
 from tacit.batch.remote import Remote
 from tacit.batch.worker import Sessions
+from tacit.cli.access import Authority, ClientCertificate, ClientKey, Pin, Plaintext, TokenFile
 from tacit.cli.options import Threads
 from tacit.errors import MisuseError
 from tacit.session.client import Client
@@ -27,14 +28,12 @@ class RemoteOptions:
             help="With --mode private: a server, or the door of a fleet, in place of one started here.",
         ),
     ] = None
-    pin: Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")] = None
-    ca: Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")] = None
-    certificate: Annotated[Path | None, typer.Option(help="Client certificate (PEM).")] = None
-    key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
-    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
-    token: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the token that says who you are, if the server asks.")
-    ] = None
+    pin: Pin = None
+    ca: Authority = None
+    certificate: ClientCertificate = None
+    key: ClientKey = None
+    plaintext: Plaintext = False
+    token: TokenFile = None
     served: Annotated[
         str | None, typer.Option(metavar="NAME", help="The model's name there, where the server has several.")
     ] = None

@@ -1,16 +1,15 @@
 """`tacit serve`."""
 
 import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
+from tacit.cli.access import Budget, ClientAuthority, ClientRevocations, Plaintext, Tokens
 from tacit.cli.from_file import filled
 from tacit.cli.options import (
     AcceptLeakage,
@@ -28,6 +27,7 @@ from tacit.cli.options import (
     Timeout,
     Transfers,
 )
+from tacit.cli.signals import SIGNALLED, handled
 from tacit.errors import MisuseError, TacitError
 from tacit.report import terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
@@ -63,11 +63,9 @@ class ServeOptions:
         Path | None,
         typer.Option(metavar="FILE", help="Keep the key here, so that the pin stays; made where there is none."),
     ] = None
-    client_ca: Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")] = None
-    client_crl: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Certificates of --client-ca that are revoked (PEM).")
-    ] = None
-    plaintext: Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")] = False
+    client_ca: ClientAuthority = None
+    client_crl: ClientRevocations = None
+    plaintext: Plaintext = False
     once: Annotated[bool, typer.Option("--once", help="Stop after one session.")] = False
     timeout: Timeout = TIMEOUT_SECONDS
     connect_timeout: ConnectTimeout = OPENING_SECONDS
@@ -101,21 +99,12 @@ class ServeOptions:
         int | None,
         typer.Option(min=1, metavar="MB", help="Memory for the process. Default: most of what the machine has left."),
     ] = None
-    tokens: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Tokens of clients (`tacit token`); every client must show one."),
-    ] = None
+    tokens: Tokens = None
     ledger: Annotated[
         Place | None,
         typer.Option(metavar="FILE|URL", parser=Place, help="Count inputs by client and model here (`tacit budget`)."),
     ] = None
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="total=N,per-day=N,per-minute=N",
-            help="Inputs of a client that has no budget of its own in the ledger. Default: no limit.",
-        ),
-    ] = None
+    budget: Budget = None
     name: Annotated[str | None, typer.Option(help="What clients call the model. Default: as compiled.")] = None
     card: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show clients this model card (`tacit card sign`).")
@@ -240,7 +229,7 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
         if log is not None:
             log.event(event, **what)
 
-    with handled(server, options.drain, tell):
+    with signals(server, options.drain, tell):
         for warning in server.warnings:
             terminal.warn(warning)
         where: dict[str, Any] = {"listening": server.address, "pin": server.pin, "models": server.offerings}
@@ -266,22 +255,19 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
             traces.close()
 
 
-@contextmanager
-def handled(server: Server, seconds: float, tell: Callable[..., None]) -> Iterator[None]:
-    """Signals as an operator means them, until the end of the block; `tell` puts them into the log."""
-    stops = 0
+def signals(server: Server, seconds: float, tell: Callable[..., None]) -> AbstractContextManager[None]:
+    """Signals as `handled` has them: the first drains, the second ends at once, SIGHUP reads files anew.
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal stops
-        stops += 1
-        if stops > 1:
-            os._exit(128 + number)
+    `tell` puts them into the log.
+    """
+
+    def stop() -> None:
         running = server.running
         tell("stopping", running=running, seconds=seconds)
         terminal.note(f"stopping: {running} session(s) run and may end within {seconds:g} s; again to stop at once")
         server.drain(seconds)
 
-    def reload(_number: int, _frame: FrameType | None) -> None:
+    def reload() -> None:
         try:
             server.reload()
             tell("reloaded", models=server.offerings)
@@ -290,10 +276,4 @@ def handled(server: Server, seconds: float, tell: Callable[..., None]) -> Iterat
             tell("not reloaded", error=str(error))
             terminal.warn(f"not reloaded, the server goes on as it was: {error}")
 
-    handlers = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled(stop, lambda number: os._exit(SIGNALLED + number), reload)

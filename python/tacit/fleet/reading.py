@@ -1,17 +1,16 @@
 """Tables of a TOML file as typed dataclasses; errors say the line and the remedy."""
 
 import re
-import tomllib
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from tacit.errors import MisuseError
+from tacit.session import toml
 from tacit.session.place import Place
 
 T = TypeVar("T")
-LONGEST_FILE = 1 << 20
 KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", Path: "the path of a file"}
 KINDS[Place] = "the path of a file or the URL of a database"
 
@@ -112,14 +111,7 @@ def tables(path: Path, single: tuple[str, ...], repeated: str) -> tuple[Table, d
     Tables that are absent are empty. Raises `MisuseError` for files that cannot be read or are no TOML, and for tables
     of other names.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(LONGEST_FILE).decode()
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise MisuseError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MisuseError(f"{path}: {error}") from error
+    text, content = toml.content(path)
     parts = segments(text)
     named = {name: Table(path, {}, parts.get(name, [[]])[0], f"[{name}]") for name in single}
     for name in single:

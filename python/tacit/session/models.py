@@ -1,13 +1,13 @@
 """Which models a server has: a file, a folder of files, or what a service file says."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacit.errors import MisuseError
+from tacit.session import toml
 from tacit.session.reveal import Reveal, is_reveal
 
 LIMITS = ("total", "per-day", "per-minute")
@@ -15,7 +15,6 @@ OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget", "car
 LONGEST_CARD = 4096
 """Most bytes of a model card."""
 MOST_COUNTED = 2**63 - 1
-LONGEST_FILE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,7 @@ def read(path: Path) -> Service:
 
 def from_toml(path: Path) -> Service:
     """The service that a file describes; see `read`."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(LONGEST_FILE).decode()
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise MisuseError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MisuseError(f"{path}: {error}") from error
+    text, content = toml.content(path)
     places = Places(path, text)
     tables = content.pop("model", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or not tables:

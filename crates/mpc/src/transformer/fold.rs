@@ -114,10 +114,13 @@ impl Fold {
         // A bit to spare above all results, moved to start at zero.
         let spare = (most - least).max(1).ilog2() + 2;
         let narrowest = if function.relu { magnitude.max(spare - 1) } else { spare - 1 };
-        let wanted = (1..=63).contains(&out_bits).then(|| out_bits.max(narrowest));
-        let wide = wanted.filter(|wide| (magnitude + 3..=63).contains(&bits) && *wide <= 63);
-        let wide = wide.ok_or_else(|| Error::misuse("a smooth function with these widths"))?;
-        let (narrow, out_bits) = (out_bits, wide);
+        let narrow = out_bits;
+        // Shares of narrower results are the lower bits of these.
+        let out_bits = narrow.max(narrowest);
+        let fits = (magnitude + 3..=63).contains(&bits) && narrow >= 1 && out_bits <= 63;
+        if !fits {
+            return Err(Error::misuse("a smooth function with these widths"));
+        }
         let inner = out_bits.min(spare.max(magnitude));
         let choice =
             |bits, cap, out_bits| Inside { count, bits, cap, out_bits, asks: Role::Client };

@@ -6,7 +6,8 @@
 //! price the best protocols of all steps together are found by dynamic programming over the
 //! steps and who sent last, and the few plans that result are priced whole, start of the
 //! sources included. Linear layers that run before their input exists do so in one exchange,
-//! which is paid once, and so are keys for unfolding: plans with and without are found apart.
+//! which is paid once, and so are that in which circuits are garbled and keys for unfolding: plans
+//! with and without are found apart.
 
 use std::collections::BTreeMap;
 
@@ -42,11 +43,14 @@ pub(super) struct Priced {
     seconds: f64,
     cost: Cost,
     pub(super) early: bool,
+    pub(super) garbled: bool,
     pub(super) levels: Levels,
 }
 
 /// Rounds of the exchange of all preprocessed layers.
 const EXCHANGE: f64 = 2.0;
+/// Rounds of the exchange in which circuits are garbled.
+const GARBLING: f64 = 2.0;
 
 /// What a correlation takes, on average over a plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,7 +199,7 @@ impl Search<'_> {
         let priced = self.priced(marginal);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
-        self.cheapest(&first, None, Shared { early: true, levels: self.asked() }).0
+        self.cheapest(&first, None, Shared { early: true, garbled: true, levels: self.asked() }).0
     }
 
     /// The least time of all steps at this price of a correlation.
@@ -209,11 +213,16 @@ impl Search<'_> {
     fn either(&self, priced: &[Vec<Priced>]) -> [Trail; 2] {
         [false, true].map(|early| {
             let exchange = if early { EXCHANGE * self.round() } else { 0.0 };
-            let with = |levels: Levels| {
-                let (seconds, trail) = self.cheapest(priced, None, Shared { early, levels });
-                (seconds + exchange + self.keys(levels), trail)
+            let with = |(garbled, levels): (bool, Levels)| {
+                let shared = Shared { early, garbled, levels };
+                let (seconds, trail) = self.cheapest(priced, None, shared);
+                let garbling = if garbled { GARBLING * self.round() } else { 0.0 };
+                (seconds + exchange + garbling + self.keys(levels), trail)
             };
-            let all = self.foldings().into_iter().map(with);
+            let foldings = self.foldings();
+            let all = [false, true].into_iter();
+            let all = all.flat_map(|garbled| foldings.iter().map(move |levels| (garbled, *levels)));
+            let all = all.map(with).filter(|(_, trail)| trail.len() == priced.len());
             all.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, Vec::new()))
         })
     }
@@ -260,7 +269,8 @@ impl Search<'_> {
             .sum::<f64>();
         let early = way.options.is_early();
         let seconds = made + offline + online;
-        Priced { seconds, cost: way.spent.cost, early, levels: way.levels }
+        let garbled = way.is_garbled();
+        Priced { seconds, cost: way.spent.cost, early, garbled, levels: way.levels }
     }
 
     fn round(&self) -> f64 {
@@ -331,7 +341,8 @@ impl Search<'_> {
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
         let priced = self.priced(marginal);
         let early = (0..plan.steps().len()).any(|step| plan.options().of(step).is_early());
-        let shared = Shared { early, levels: highest(self.asked(), asked(plan)) };
+        let garbled = plan.steps().iter().any(|step| !step.demand().circuits.is_empty());
+        let shared = Shared { early, garbled, levels: highest(self.asked(), asked(plan)) };
         let (least, _) = self.cheapest(&priced, None, shared);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
@@ -345,7 +356,9 @@ impl Search<'_> {
                 if way.options.is_none() {
                     continue;
                 }
-                let alone = if way.options.is_early() && !early { EXCHANGE } else { 0.0 };
+                let exchange = if way.options.is_early() && !early { EXCHANGE } else { 0.0 };
+                let garbling = if way.is_garbled() && !garbled { GARBLING } else { 0.0 };
+                let alone = exchange + garbling;
                 let keys = self.keys(highest(shared.levels, way.levels)) - self.keys(shared.levels);
                 let (all, _) = self.cheapest(&priced, Some((step, at)), shared);
                 let all = all + alone * self.round() + keys;

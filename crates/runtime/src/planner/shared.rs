@@ -1,5 +1,5 @@
 //! What a plan pays for once, however many of its steps use it: an exchange before the input exists,
-//! and keys for unfolding.
+//! one in which circuits are garbled, and keys for unfolding.
 
 use super::search::{Priced, Search};
 use super::ways::{Levels, levels};
@@ -11,6 +11,8 @@ use crate::plan::Plan;
 pub(super) struct Shared {
     /// An exchange before the input exists.
     pub(super) early: bool,
+    /// An exchange in which circuits are garbled.
+    pub(super) garbled: bool,
     /// Keys for unfolding.
     pub(super) levels: Levels,
 }
@@ -18,7 +20,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn allows(self, way: &Priced) -> bool {
         let levels = way.levels.iter().zip(self.levels).all(|(asked, most)| *asked <= most);
-        levels && (self.early || !way.early)
+        levels && (self.early || !way.early) && (self.garbled || !way.garbled)
     }
 }
 

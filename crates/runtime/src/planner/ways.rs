@@ -44,6 +44,11 @@ impl Way {
         Self { options, demand, spent, before, levels }
     }
 
+    /// Whether it has circuits garbled before.
+    pub(super) fn is_garbled(&self) -> bool {
+        !self.demand.circuits.is_empty()
+    }
+
     /// Whether it does the same.
     pub(super) fn equals(&self, other: &Self) -> bool {
         (&self.demand, self.spent.cost, self.before.cost)

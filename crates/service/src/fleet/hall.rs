@@ -27,7 +27,8 @@ use crate::watch::door::Counters;
 
 /// When to come back to a door without a server.
 const NO_SERVER: Duration = Duration::from_secs(2);
-/// What is set aside for a ticket that was shown stays so much longer, for the handshake.
+/// The time after a ticket's own for which its inputs stay set aside: a client that has shown the
+/// ticket may still be in the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(90);
 
 /// Why a client is refused: what it is told, and a word for programs.
@@ -128,9 +129,8 @@ impl Hall {
         asker: &Asker,
         place: Option<u64>,
     ) -> Result<Option<Ticket>, Refusal> {
-        let id = fresh().map_err(|error| {
-            (Admission::busy(NO_SERVER, "the door has no randomness now"), reason_of(&error))
-        })?;
+        let id = fresh()
+            .map_err(|_| (Admission::busy(NO_SERVER, "the door has no randomness now"), "other"))?;
         let now = Instant::now();
         let time = Duration::from_secs(self.options.ticket_seconds);
         let chosen = {
@@ -320,8 +320,4 @@ pub(crate) fn fresh() -> Result<Id> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|e| Error::transport(e.to_string()))?;
     Ok(id)
-}
-
-const fn reason_of(_: &Error) -> &'static str {
-    "other"
 }

@@ -121,7 +121,8 @@ impl Member {
         let now = seconds(SystemTime::now());
         let claims =
             Claims::open(ticket, &self.secret, &self.run, now).map_err(|bad| match bad {
-                // Of a run that has ended, or of a fleet whose secret was changed: the door has others.
+                // The ticket is for a run that has ended, or from before the fleet's secret was
+                // changed: the door gives another.
                 Bad::Foreign => {
                     Admission::busy(again, "the ticket is not for this server; ask the door")
                 }
@@ -233,7 +234,7 @@ impl Drop for Pass {
             return;
         }
         if self.member.counts.load(Ordering::SeqCst) {
-            // What is not released here is over after a while.
+            // A ticket that cannot be released now runs out by itself.
             let _ = match &self.ledger {
                 Some(ledger) => ledger.release(&self.id),
                 None => self.member.books.release(self.member.door(), &self.id),

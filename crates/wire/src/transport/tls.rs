@@ -4,6 +4,7 @@
 //! that vouches for it, before they talk; a server may ask for a certificate too. Keys are exchanged by
 //! X25519 and ML-KEM-768 together (X25519MLKEM768), so that a recording stays closed while either holds.
 
+mod failure;
 mod provider;
 
 use std::io::{ErrorKind, Read, Write};
@@ -17,17 +18,17 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, ServerConfig,
-    ServerConnection, version::TLS13,
+    ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection, version::TLS13,
 };
 use zeroize::Zeroizing;
 
+pub(super) use self::failure::refuse;
 use self::provider::provider;
 use crate::channel::Channel;
 use crate::cost::Role;
-use crate::error::{Error, Result, TransportKind};
+use crate::error::{Error, Result};
 use crate::fleet::DOOR_PROTOCOL;
-use crate::transport::authority::{Certified, SelfSigned, roots};
+use crate::transport::authority::{Certified, roots};
 use crate::transport::key_file;
 use crate::transport::pin::{Pin, Pinned};
 use crate::transport::revocation;
@@ -376,50 +377,6 @@ fn handshake(
 fn slow(limit: Duration) -> Error {
     let limit = limit.as_secs_f32();
     timed_out(format!("the peer did not finish the TLS handshake within {limit} s"))
-}
-
-/// Says what a TLS failure means for the user.
-pub(super) fn refuse(error: &rustls::Error) -> Error {
-    let why = match error {
-        rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
-            "the server's key is not the pinned one; ask its operator for the current pin".into()
-        }
-        rustls::Error::InvalidCertificate(
-            CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        ) => "the peer's certificate has expired".into(),
-        rustls::Error::InvalidCertificate(CertificateError::Revoked) => {
-            "the peer's certificate has been revoked".into()
-        }
-        rustls::Error::InvalidCertificate(
-            CertificateError::ExpiredRevocationList
-            | CertificateError::ExpiredRevocationListContext { .. },
-        ) => "a revocation list (--client-crl) is over, so that nobody is admitted: put the \
-              current one in its place and send SIGHUP"
-            .into(),
-        rustls::Error::InvalidCertificate(CertificateError::UnknownRevocationStatus) => {
-            "no revocation list (--client-crl) is of the issuer of the peer's certificate".into()
-        }
-        rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
-            "the peer refuses this party's certificate, since its issuer has revoked it; ask the \
-             issuer for a new one"
-                .into()
-        }
-        rustls::Error::InvalidCertificate(CertificateError::Other(other))
-            if other.0.is::<SelfSigned>() =>
-        {
-            other.0.to_string()
-        }
-        rustls::Error::InvalidMessage(_) => "the peer does not speak TLS".into(),
-        other => format!("TLS: {other}"),
-    };
-    let kind = match error {
-        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
-            TransportKind::NotAuthentic
-        }
-        rustls::Error::AlertReceived(_) => TransportKind::Refused,
-        _ => TransportKind::Other,
-    };
-    Error::connection(kind, why)
 }
 
 fn read_certificates(file: &str) -> Result<Vec<CertificateDer<'static>>> {

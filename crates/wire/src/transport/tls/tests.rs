@@ -1,6 +1,7 @@
 //! Both ends of a TLS connection on the loopback interface.
 
 use super::*;
+use crate::error::TransportKind;
 use crate::message::Packed;
 use crate::tags;
 use rustls::crypto::SupportedKxGroup;

@@ -1,6 +1,6 @@
 //! What a chain tells of a sum, and the states that its digits hand on.
 
-/// What is told of the sum of the asking party's integer and the other's share.
+/// The bits that a chain tells of the sum of the asking party's integer and the other's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::boolean::compare) enum Goal {
     /// The carry out.
@@ -12,8 +12,8 @@ pub(in crate::boolean::compare) enum Goal {
     Halves { low: u32, interior: bool },
 }
 
-/// What is known of the sum of the digits so far. Where `zero` does not hold, `half` and `inner`
-/// do not count.
+/// The facts that the digits so far give of the sum. `half` and `inner` count only where `zero`
+/// holds.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     carry: bool,
@@ -98,7 +98,7 @@ impl Goal {
         State { carry, half: at + 1 == low && bit, inner: state.inner || bit, ..state }
     }
 
-    /// What is told in a final state, the carry in the lowest bit.
+    /// The bits that a final state tells, with the carry in the lowest.
     pub(super) fn outcome(self, state: State) -> u32 {
         let told = [true, state.half, state.inner].map(|bit| state.zero && bit);
         let all = u32::from(state.carry)
