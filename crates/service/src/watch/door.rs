@@ -8,11 +8,11 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use wire::{Error, TransportKind};
 
+use super::metrics::{Labels, release};
+
 /// Bounds of the histogram: 0.1 ms to 52 s.
 const SHORTEST: f64 = 0.0001;
 const BUCKETS: u16 = 20;
-
-type Labels = Vec<(&'static str, String)>;
 
 /// What is counted from the start of a door on.
 pub(crate) struct Counters {
@@ -55,9 +55,7 @@ impl Counters {
         let now = "Clients of the moment: connected, waiting, relayed";
         r.register("tacit_door_clients", now, made.now.clone());
         r.register("tacit_door_servers", "Servers by state", made.servers.clone());
-        let build: Family<Labels, Gauge> = Family::default();
-        build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").into())]).set(1);
-        r.register("tacit_build_info", "The release that serves", build);
+        release(r);
         Self { registry, ..made }
     }
 

@@ -26,7 +26,14 @@ const BUCKETS: u16 = 17;
 /// Certificates that last longer have no end worth watching, in seconds: 100 years.
 const LIFETIME: f64 = 100.0 * 365.25 * 24.0 * 3600.0;
 
-type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(&'static str, String)>;
+
+/// Registers the release that serves.
+pub(super) fn release(registry: &mut Registry) {
+    let build: Family<Labels, Gauge> = Family::default();
+    build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").into())]).set(1);
+    registry.register("tacit_build_info", "The release that serves", build);
+}
 type Count = Family<Labels, Counter>;
 type Number = Gauge<f64, AtomicU64>;
 
@@ -120,9 +127,7 @@ impl Metrics {
         r.register("tacit_panics", panics, metrics.panics.clone());
         let lost = "Control connections with the door of a fleet that failed";
         r.register("tacit_fleet_connections_lost", lost, metrics.lost_doors.clone());
-        let build: Family<Labels, Gauge> = Family::default();
-        build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").into())]).set(1);
-        r.register("tacit_build_info", "The release that serves", build);
+        release(r);
         let start = Number::default();
         start.set(seconds_of(SystemTime::now()));
         r.register("tacit_start_time_seconds", "When the server began, since 1970", start);
