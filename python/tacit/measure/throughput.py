@@ -2,16 +2,14 @@
 
 import json
 import multiprocessing
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +23,13 @@ from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from tacit.model import Progress
 from tacit.session.client import Client
+from tacit.session.pair import ServerProcess, started
 from tacit.session.usage import Usage, peak_memory_bytes
 
 START_SECONDS = 120.0
-"""How long a server may take until it listens, and a client process until it is ready."""
+"""How long a client process may take until it is ready."""
+REPORT_SECONDS = 5.0
+"""How long a server may take to report a session whose client has its answer."""
 THOUSAND = 1000
 HOUR = 3600
 
@@ -45,18 +46,29 @@ class Load:
     network: str | None = None
 
 
-class Listening(NamedTuple):
-    """A server process, the file of its lines, and how clients know it."""
+class Reports:
+    """The lines of sessions of a server process, read as they come, since it waits for a reader else."""
 
-    process: subprocess.Popen[bytes]
-    lines: Path
-    address: str
-    pin: str
+    def __init__(self, server: ServerProcess) -> None:
+        """Begin to read."""
+        self.lines: list[dict[str, Any]] = []
+        self.reader = Thread(target=self.read, args=(server,), daemon=True)
+        self.reader.start()
 
-    def sessions(self) -> list[dict[str, Any]]:
-        """The reports of finished sessions."""
-        lines = self.lines.read_text(encoding="utf-8").splitlines()[1:]
-        return [line for line in map(json.loads, lines) if line.get("error") is None and "seconds" in line]
+    def read(self, server: ServerProcess) -> None:
+        """Keep the lines of sessions that ended well, to the end of the process."""
+        assert server.process.stdout is not None
+        with suppress(ValueError):  # closed when the measurement is over
+            for line in map(json.loads, server.process.stdout):
+                if line.get("error") is None and "seconds" in line:
+                    self.lines.append(line)
+
+    def settled(self, wanted: int) -> list[dict[str, Any]]:
+        """The reports once there are `wanted`, or a few seconds later."""
+        until = time.monotonic() + REPORT_SECONDS
+        while len(self.lines) < wanted and time.monotonic() < until:
+            time.sleep(0.05)
+        return list(self.lines)
 
 
 def bench_throughput(
@@ -67,11 +79,13 @@ def bench_throughput(
     Server and clients are processes of this machine and share its cores. What begins within the time counts, and the
     time goes on until the last of it has ended.
     """
-    with tempfile.TemporaryDirectory() as folder, listening(model, Path(folder), load.network) as server:
+    link = [] if load.network is None else ["--network", load.network]
+    with started(["tacit", "serve", str(model), "--listen", "127.0.0.1:0", "--json", *link]) as server:
+        reports = Reports(server)
         stranger(server.address, server.pin, load.network).predict(examples.x)  # the first reads the weights
-        known = len(server.sessions())
+        known = len(reports.settled(1))
         found = driven(server, examples.x, load, progress)
-        own = settled(server, known + found.sessions)[known:]
+        own = reports.settled(known + found.sessions)[known:]
     if not found.sessions:
         raise TacitError(f"no session ended within {load.seconds:g} s: give it more --seconds; {found.error or ''}")
     inputs = len(examples.x)
@@ -110,36 +124,6 @@ def stranger(address: str, pin: str, network: str | None) -> Client:
     return Client(address, pin=pin, keep_keys=False, network=network)
 
 
-@contextmanager
-def listening(model: Path, folder: Path, network: str | None) -> Iterator[Listening]:
-    """A `tacit serve` process until the end of the block; raises `TacitError` where it does not start."""
-    lines, errors = folder / "server.json", folder / "server.err"
-    command = [sys.executable, "-m", "tacit", "serve", str(model), "--listen", "127.0.0.1:0", "--json"]
-    if network is not None:
-        command += ["--network", network]
-    with lines.open("w") as out, errors.open("w") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err)
-    try:
-        until = time.monotonic() + START_SECONDS
-        while not (text := lines.read_text(encoding="utf-8")).endswith("\n"):
-            if process.poll() is not None or time.monotonic() > until:
-                raise TacitError(f"the server did not start: {errors.read_text(encoding='utf-8').strip()}")
-            time.sleep(0.05)
-        first = json.loads(text.splitlines()[0])
-        yield Listening(process, lines, first["listening"], first["pin"])
-    finally:
-        process.kill()
-        process.wait()
-
-
-def settled(server: Listening, wanted: int) -> list[dict[str, Any]]:
-    """The server's reports once there are `wanted`, or a few seconds later."""
-    until = time.monotonic() + 5.0
-    while len(found := server.sessions()) < wanted and time.monotonic() < until:
-        time.sleep(0.05)
-    return found
-
-
 class Found(NamedTuple):
     """What clients saw; `received` and `sent` are the server's bytes."""
 
@@ -154,7 +138,7 @@ class Found(NamedTuple):
     seconds: float
 
 
-def driven(server: Listening, x: NDArray[np.float32], load: Load, progress: Progress | None) -> Found:
+def driven(server: ServerProcess, x: NDArray[np.float32], load: Load, progress: Progress | None) -> Found:
     """Client processes that ask for as long as `load` says."""
     context = multiprocessing.get_context("spawn")
     cores = max(1, min(load.clients, multiprocessing.cpu_count()))
