@@ -167,6 +167,27 @@ fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|e| Error::internal(format!("a card without JSON: {e}")))
 }
 
+/// The text of the card in `file`, which is about the model file of this commitment, and the card.
+pub(crate) fn shown(file: &str, commitment: Option<&[u8; 32]>) -> Result<(String, Card)> {
+    let bad =
+        |why: String| Error::misuse(format!("the model card `{file}` cannot be shown: {why}"));
+    let mut text = String::new();
+    let opened = File::open(file).and_then(|opened| {
+        // One byte more than a card may have, which is then too long.
+        opened.take(MOST_CARD as u64 + 1).read_to_string(&mut text)
+    });
+    opened.map_err(|e| bad(e.to_string()))?;
+    if text.len() > MOST_CARD {
+        return Err(bad(format!("it has more than {MOST_CARD} bytes")));
+    }
+    let text = text.trim_end().to_string();
+    let card = Card::verified(&text).map_err(bad)?;
+    match commitment.map(hexadecimal) {
+        Some(commitment) if commitment == card.commitment => Ok((text, card)),
+        _ => Err(bad("it is about another model file".into())),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -5,33 +5,48 @@ use std::time::SystemTime;
 use service::Membership;
 use wire::{Error, Pin, Result};
 
-use crate::access::TlsFiles;
-use crate::serving::ServeOptions;
+/// What a server's options say of the fleet that it belongs to.
+pub(crate) struct Belonging<'a> {
+    /// Control address of the fleet's door, HOST:PORT; with `secret`.
+    pub(crate) fleet: Option<&'a str>,
+    /// File of the fleet's secret.
+    pub(crate) secret: Option<&'a str>,
+    /// Where clients of the fleet reach this server, HOST:PORT.
+    pub(crate) advertise: Option<&'a str>,
+    /// The server's name in the fleet.
+    pub(crate) server: Option<&'a str>,
+    /// Every connection begins with a PROXY v2 header.
+    pub(crate) proxied: bool,
+    /// The server makes a key at each start.
+    pub(crate) makes_key: bool,
+}
 
-/// The fleet that a server belongs to, whose door shows the same key.
-pub(crate) fn membership(options: &ServeOptions, pin: Option<Pin>) -> Result<Option<Membership>> {
-    let (control, secret) = match (&options.fleet, &options.fleet_secret) {
-        (Some(control), Some(secret)) => (control.clone(), secret.into()),
-        (None, None) if options.advertise.is_none() && options.server_id.is_none() => {
-            return Ok(None);
-        }
+/// The fleet that a server belongs to, whose door shows the same key of this `pin`.
+///
+/// # Errors
+/// [`Error::Misuse`] for options that exclude each other.
+pub(crate) fn membership(of: &Belonging<'_>, pin: Option<Pin>) -> Result<Option<Membership>> {
+    let (control, secret) = match (of.fleet, of.secret) {
+        (Some(control), Some(secret)) => (control.to_owned(), secret.into()),
+        (None, None) if of.advertise.is_none() && of.server.is_none() => return Ok(None),
         _ => return Err(Error::misuse("--fleet and --fleet-secret belong together")),
     };
-    if options.proxy_protocol {
+    if of.proxied {
         return Err(Error::misuse(
             "the door of a fleet sends headers of its own: leave --proxy-protocol out",
         ));
     }
-    if options.tls.as_ref().is_some_and(TlsFiles::makes_key) {
+    if of.makes_key {
         return Err(Error::misuse(
             "a server of a fleet shows the door's key: give it the same --key-file",
         ));
     }
-    let server = match &options.server_id {
-        Some(server) => server.clone(),
+    let server = match of.server {
+        Some(server) => server.to_owned(),
         None => format!("server-{}-{}", std::process::id(), since_1970()),
     };
-    Ok(Some(Membership { control, secret, server, advertise: options.advertise.clone(), pin }))
+    let advertise = of.advertise.map(str::to_owned);
+    Ok(Some(Membership { control, secret, server, advertise, pin }))
 }
 
 /// Milliseconds since 1970, by which servers with the same process number on other machines differ.

@@ -1,20 +1,18 @@
 //! Serving: options as operators give them, turned into a server.
 
-use std::fs::File;
-use std::io::Read;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph::Model;
 use runtime::planner::Rates;
-use runtime::{MOST_CARD, Provenance, Reveal, Served, Settings, hexadecimal};
+use runtime::{Provenance, Reveal, Served, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use service::{Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
 use wire::{Error, Identity, Pin, Result};
 
 use crate::access::{TlsFiles, access};
-use crate::card::Card;
-use crate::membership::membership;
+use crate::card::{Card, shown};
+use crate::membership::{Belonging, membership};
 use crate::place::LedgerPlace;
 use crate::planning::planning;
 use crate::revealed::revealing;
@@ -218,7 +216,7 @@ pub fn serve(
         threads,
         metrics: options.metrics.clone(),
         proxied: options.proxy_protocol,
-        fleet: membership(options, pin)?,
+        fleet: membership(&options.belonging(), pin)?,
         once: options.once,
     };
     let server = Server::bind(models, listen, chosen)?;
@@ -312,27 +310,6 @@ fn named(
     models.into_iter().map(one).collect()
 }
 
-/// The text of the card in `file`, which is about the model file of this commitment, and the card.
-fn shown(file: &str, commitment: Option<&[u8; 32]>) -> Result<(String, Card)> {
-    let bad =
-        |why: String| Error::misuse(format!("the model card `{file}` cannot be shown: {why}"));
-    let mut text = String::new();
-    let opened = File::open(file).and_then(|opened| {
-        // One byte more than a card may have, which is then too long.
-        opened.take(MOST_CARD as u64 + 1).read_to_string(&mut text)
-    });
-    opened.map_err(|e| bad(e.to_string()))?;
-    if text.len() > MOST_CARD {
-        return Err(bad(format!("it has more than {MOST_CARD} bytes")));
-    }
-    let text = text.trim_end().to_string();
-    let card = Card::verified(&text).map_err(bad)?;
-    match commitment.map(hexadecimal) {
-        Some(commitment) if commitment == card.commitment => Ok((text, card)),
-        _ => Err(bad("it is about another model file".into())),
-    }
-}
-
 /// A model once for what all clients may learn, and once for each other thing that the tokens say.
 fn variants(
     model: Model,
@@ -362,6 +339,18 @@ fn variants(
 }
 
 impl ServeOptions {
+    /// What they say of a fleet.
+    fn belonging(&self) -> Belonging<'_> {
+        Belonging {
+            fleet: self.fleet.as_deref(),
+            secret: self.fleet_secret.as_deref(),
+            advertise: self.advertise.as_deref(),
+            server: self.server_id.as_deref(),
+            proxied: self.proxy_protocol,
+            makes_key: self.tls.as_ref().is_some_and(TlsFiles::makes_key),
+        }
+    }
+
     /// The link that plans are for, if one is known.
     pub(crate) fn planned_link(&self) -> Option<&str> {
         self.link.as_deref().or(self.network.as_deref())
