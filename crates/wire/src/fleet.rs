@@ -158,94 +158,61 @@ impl Message for ShownTicket {
     }
 }
 
-/// A message of 32 bytes.
-macro_rules! thirty_two {
-    ($(#[$about:meta])* $name:ident, $tag:expr, $what:literal) => {
-        $(#[$about])*
-        pub struct $name(pub [u8; 32]);
-
-        impl Message for $name {
-            type Shape = ();
-            const TAG: u8 = $tag;
-
-            fn bounds((): &()) -> (u64, u64) {
-                (32, 32)
-            }
-
-            fn encode(&self, out: &mut Vec<u8>) {
-                out.extend(self.0);
-            }
-
-            fn decode(body: &[u8], (): &()) -> Result<Self> {
-                body.try_into().map(Self).map_err(|_| Error::peer($what, "another length"))
-            }
-        }
-    };
+/// A message of 32 bytes on a control connection.
+pub struct Code<const TAG: u8> {
+    pub bytes: [u8; 32],
 }
 
-thirty_two!(
-    /// A nonce on a control connection.
-    Challenge,
-    tags::FLEET_CHALLENGE,
-    "a challenge"
-);
-thirty_two!(
-    /// A code that only those make who know the fleet's secret.
-    Proof,
-    tags::FLEET_PROOF,
-    "a proof"
-);
+/// A nonce on a control connection.
+pub type Challenge = Code<{ tags::FLEET_CHALLENGE }>;
 
-/// What a server says on a control connection: JSON.
-pub struct News(pub String);
+/// A code that only those make who know the fleet's secret.
+pub type Proof = Code<{ tags::FLEET_PROOF }>;
 
-/// What the door answers there: JSON.
-pub struct Order(pub String);
-
-macro_rules! texts {
-    ($($message:ident),*) => {$(
-        impl $message {
-            fn read(body: &[u8]) -> Result<Self> {
-                let text = std::str::from_utf8(body);
-                text.map(|text| Self(text.into())).map_err(|_| Error::peer("a text", "bytes"))
-            }
-        }
-    )*};
-}
-
-texts!(News, Order);
-
-impl Message for News {
+impl<const TAG: u8> Message for Code<TAG> {
     type Shape = ();
-    const TAG: u8 = tags::FLEET_NEWS;
+    const TAG: u8 = TAG;
+
+    fn bounds((): &()) -> (u64, u64) {
+        (32, 32)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.bytes);
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        let bytes = body.try_into();
+        bytes.map(|bytes| Self { bytes }).map_err(|_| Error::peer("32 bytes", "another length"))
+    }
+}
+
+/// A text in JSON on a control connection, of at most 1 MiB.
+pub struct Text<const TAG: u8> {
+    pub json: String,
+}
+
+/// What a server says on a control connection.
+pub type News = Text<{ tags::FLEET_NEWS }>;
+
+/// What the door answers there.
+pub type Order = Text<{ tags::FLEET_ORDER }>;
+
+impl<const TAG: u8> Message for Text<TAG> {
+    type Shape = ();
+    const TAG: u8 = TAG;
 
     fn bounds((): &()) -> (u64, u64) {
         (2, MOST_NEWS)
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.0.as_bytes());
+        out.extend(self.json.as_bytes());
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
-        Self::read(body)
-    }
-}
-
-impl Message for Order {
-    type Shape = ();
-    const TAG: u8 = tags::FLEET_ORDER;
-
-    fn bounds((): &()) -> (u64, u64) {
-        (2, MOST_NEWS)
-    }
-
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.0.as_bytes());
-    }
-
-    fn decode(body: &[u8], (): &()) -> Result<Self> {
-        Self::read(body)
+        let text = std::str::from_utf8(body);
+        text.map(|text| Self { json: text.into() }).map_err(|_| Error::peer("a text", "bytes"))
     }
 }
 

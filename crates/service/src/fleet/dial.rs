@@ -29,8 +29,8 @@ pub(crate) fn dial(fleet: &Membership, secret: &Secret, timeouts: Timeouts) -> R
 /// Says something and waits for the answer.
 pub(crate) fn ask(channel: &mut Channel, says: &Says) -> Result<Answers> {
     let text = serde_json::to_string(says).map_err(|e| Error::internal(e.to_string()))?;
-    channel.send(&News(text))?;
-    let Order(text) = channel.receive(&())?;
+    channel.send(&News { json: text })?;
+    let Order { json: text } = channel.receive(&())?;
     let bad = |e: serde_json::Error| Error::peer("an answer of a door", e.to_string());
     serde_json::from_str(&text).map_err(bad)
 }

@@ -128,13 +128,13 @@ impl Watch {
 }
 
 fn hear(channel: &mut Channel) -> Result<Says> {
-    let News(text) = channel.receive(&())?;
+    let News { json: text } = channel.receive(&())?;
     serde_json::from_str(&text).map_err(|e| Error::peer("news of a server", e.to_string()))
 }
 
 fn answer(channel: &mut Channel, answers: &Answers) -> Result<()> {
     let text = serde_json::to_string(answers).map_err(|e| Error::internal(e.to_string()))?;
-    channel.send(&Order(text))
+    channel.send(&Order { json: text })
 }
 
 /// What is wrong with a server that joins.

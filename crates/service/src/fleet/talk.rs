@@ -175,24 +175,24 @@ const DOOR: &str = "tacit fleet door v1";
 pub(crate) fn prove(channel: &mut Channel, secret: &Secret, is_door: bool) -> Result<()> {
     let mut own = [0; 32];
     getrandom::fill(&mut own).map_err(|e| Error::transport(e.to_string()))?;
-    channel.send(&Challenge(own))?;
-    let Challenge(theirs) = channel.receive(&())?;
+    channel.send(&Challenge { bytes: own })?;
+    let Challenge { bytes: theirs } = channel.receive(&())?;
     let binding = channel.binding().unwrap_or_default();
     let (server, door) = if is_door { (theirs, own) } else { (own, theirs) };
     let parts: [&[u8]; 3] = [&server, &door, &binding];
     let check = |channel: &mut Channel, purpose: &str| {
-        let Proof(shown) = channel.receive(&())?;
+        let Proof { bytes: shown } = channel.receive(&())?;
         let known = secret.verifies(purpose, &parts, &shown);
         known.then_some(()).ok_or_else(|| {
             Error::peer("one who knows the secret of this fleet", "another (see --fleet-secret)")
         })
     };
     if is_door {
-        channel.send(&Proof(secret.code(DOOR, &parts)))?;
+        channel.send(&Proof { bytes: secret.code(DOOR, &parts) })?;
         check(channel, SERVER)
     } else {
         check(channel, DOOR)?;
-        channel.send(&Proof(secret.code(SERVER, &parts)))
+        channel.send(&Proof { bytes: secret.code(SERVER, &parts) })
     }
 }
 
