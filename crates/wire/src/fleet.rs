@@ -160,6 +160,7 @@ impl Message for ShownTicket {
 
 /// A message of 32 bytes on a control connection.
 pub struct Code<const TAG: u8> {
+    /// Random, or an HMAC-SHA-256.
     pub bytes: [u8; 32],
 }
 
@@ -189,6 +190,7 @@ impl<const TAG: u8> Message for Code<TAG> {
 
 /// A text in JSON on a control connection, of at most 1 MiB.
 pub struct Text<const TAG: u8> {
+    /// An object.
     pub json: String,
 }
 
