@@ -194,7 +194,7 @@ class Simulation:
                 server.stirs()
 
     def factor(self) -> float:
-        """How much longer than the median a session takes: as one of those that were measured."""
+        """How much longer than on average a session takes: as one of those that were measured."""
         factors = self.costs.factors
         return factors[int(self.random.random() * len(factors))]
 
