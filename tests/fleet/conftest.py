@@ -1,23 +1,10 @@
 """Fleets on this machine. Without Ray (`make test-fleet` installs it) every test here is skipped."""
 
-import os
-import secrets
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import ASSETS
-
-TOKEN = Path(tempfile.mkdtemp(prefix="tacit-ray-")) / "token"
-TOKEN.write_text(secrets.token_hex(32))
-# Before Ray is imported: all clusters of the tests know one token, so that this process can join each of them.
-os.environ |= {
-    "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN_PATH": str(TOKEN),
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
 
 
 def pytest_collection_modifyitems(items):

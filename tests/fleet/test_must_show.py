@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.fleets import until
-from fleet.scenarios import Stage, doors, kills, rolling, scaling
+from fleet.scenarios import Stage, doors, kills, nothing_twice_and_budgets_exact, rolling, scaling
 
 
 @pytest.fixture
@@ -18,16 +18,6 @@ def stage(mnist, tmp_path):
     yield make
     for each in stages:
         each.fleet.close()
-
-
-def nothing_twice_and_budgets_exact(found):
-    """What holds whatever was killed."""
-    assert (found["wrong"], found["unlike"], found["given_up"]) == (0, 0, 0)
-    assert (found["twice_at_servers"], found["twice_at_clients"]) == (0, 0)
-    assert found["charged"] == found["tickets_redeemed"]
-    # A server may be killed after the ledger has counted and before the audit has its line.
-    assert 0 <= found["charged"] - found["tickets_audited"] <= found["killed_servers"]
-    assert found["correlations"] > found["answered"] == found["sessions"]
 
 
 def test_sessions_survive_kills_of_servers_and_clients(stage):

@@ -95,10 +95,10 @@ class Head:
         self.ask_door()
         known = {each["id"]: each for each in self.at_door.get("servers", [])}
         waiting: dict[str, int] = self.at_door.get("waiting_by_model", {})
-        for pool in self.pools.values():
+        for name, pool in self.pools.items():
             for line in pool.watch():
                 self.tell(line)
-            pool.queued = waiting.get(pool.name, 0)
+            pool.queued = waiting.get(name, 0)
             for member in pool.members.values():
                 member.warm = known.get(member.id, {}).get("state") == "ready"
         if self.followed and self.gone() and not self.stopping:
