@@ -26,6 +26,7 @@ pub mod share;
 mod testing;
 pub mod transformer;
 pub mod trees;
+mod turns;
 pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};

@@ -36,6 +36,8 @@ pub struct Extend {
     out_bits: u32,
     wrap: Wrap,
     last: Last,
+    /// Who begins where the sign is known.
+    first: Role,
 }
 
 /// How the halves of the wrap bit become integers.
@@ -70,7 +72,18 @@ impl Extend {
         }
         let wrap = Wrap::new(bits, sign, radix).gates_from(sender);
         let last = Last::new(count, out_bits - bits, &wrap, sender)?;
-        Ok(Self { count, bits, out_bits, wrap, last })
+        let first = asks(&wrap);
+        Ok(Self { count, bits, out_bits, wrap, last, first })
+    }
+
+    /// Lets `first` begin where the sign is known, which it may whoever chooses; the client does
+    /// by default. Where it is not known nothing changes.
+    #[must_use]
+    pub fn begun_by(self, first: Role) -> Self {
+        match self.last {
+            Last::Choose(_) => Self { first, ..self },
+            Last::Convert(_) => self,
+        }
     }
 
     /// The choice of the party that asks, or the table of the other.
@@ -119,7 +132,7 @@ pub fn run(
         Last::Convert(last) => b2a::run(channel, last, &wrapped.half, ots)?,
         Last::Choose(switch) => {
             let side = plan.side(role, &wrapped);
-            let switched = mux::run(channel, switch, asks(&plan.wrap), side, ots)?;
+            let switched = mux::run(channel, switch, plan.first, side, ots)?;
             switched.sum(plan.count, plan.out_bits - plan.bits)
         }
     };
@@ -152,7 +165,7 @@ impl Protocol for Extend {
     fn cost(&self) -> Cost {
         let last = match &self.last {
             Last::Convert(plan) => plan.cost(),
-            Last::Choose(switch) => switch.cost(asks(&self.wrap)),
+            Last::Choose(switch) => switch.cost(self.first),
         };
         self.wrap.cost(self.count).then(last)
     }

@@ -4,7 +4,7 @@
 //! systems: those hand a row's sum to all of its elements first, so that each finds the factor
 //! for itself and multiplies by it.
 
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 
 use super::rows::{self, Rows};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
@@ -53,6 +53,15 @@ impl Factors {
         let factors = widths.map(|bits| Factor { bits, sign: Sign::NonNegative });
         let product = Product::Elements(Box::new(Multiply::new(count, factors, widths[0], radix)?));
         Ok(Self { cols, count, product })
+    }
+
+    /// Lets `first` begin where there is one factor for each row.
+    pub(crate) fn begun_by(self, first: Role) -> Self {
+        let product = match self.product {
+            Product::Rows(plan) => Product::Rows(plan.begun_by(first)),
+            elements @ Product::Elements(_) => elements,
+        };
+        Self { product, ..self }
     }
 
     /// How many factors there are.

@@ -6,7 +6,7 @@
 //! | Out | shares of the numbers mod 2^out_bits |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | for a bit worth 2^i, or 2^i times an odd number, 1 bit up and out_bits - i - 1 bits down; 2 rounds |
+//! | Cost | for a bit worth 2^i, or 2^i times an odd number, 1 bit up and out_bits - i - 1 bits down; 2 rounds, whoever begins |
 //! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), boolean to arithmetic, appendix A |
 //!
 //! A bit of weight w is worth `w*(b_c + b_s - 2*b_c*b_s)`. Where w is 2^i times an odd number, the
@@ -51,12 +51,18 @@ impl Number {
 pub(crate) struct Planes {
     count: usize,
     numbers: Vec<Number>,
+    first: Role,
 }
 
 impl Planes {
     /// Plans `count` elements; numbers have 1 to 63 bits, as their shares.
     pub(crate) fn new(count: usize, numbers: Vec<Number>) -> Self {
-        Self { count, numbers }
+        Self { count, numbers, first: Role::Client }
+    }
+
+    /// Lets `first` begin; the client does by default.
+    pub(crate) fn begun_by(self, first: Role) -> Self {
+        Self { first, ..self }
     }
 
     fn switch(&self) -> Switch {
@@ -74,7 +80,7 @@ impl Planes {
 
     /// What [`run`] costs.
     pub(crate) fn cost(&self) -> Cost {
-        self.switch().cost(Role::Client)
+        self.switch().cost(self.first)
     }
 
     /// The planes of each number.
@@ -117,7 +123,7 @@ pub(crate) fn run(
     ots: Correlations,
 ) -> Result<Vec<Share>> {
     let side = plan.side(channel.role(), planes);
-    let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
+    let switched = mux::run(channel, &plan.switch(), plan.first, side, ots)?;
     let mut products = switched.received.iter().chain(&switched.sent);
     let mut shares = Vec::with_capacity(plan.numbers.len());
     for (number, own) in plan.parts(planes) {

@@ -42,6 +42,7 @@ pub(crate) struct Rows {
     bits: u32,
     factor_bits: u32,
     digits: Vec<Digit>,
+    first: Role,
 }
 
 impl Rows {
@@ -59,7 +60,12 @@ impl Rows {
         };
         let ways = (1..=WIDEST).map(|width| Digit::all(factor_bits, width));
         let digits = ways.min_by_key(weight).unwrap_or_default();
-        Ok(Self { rows, cols, bits, factor_bits, digits })
+        Ok(Self { rows, cols, bits, factor_bits, digits, first: Role::Client })
+    }
+
+    /// Lets `first` begin, and end; the client does by default.
+    pub(crate) fn begun_by(self, first: Role) -> Self {
+        Self { first, ..self }
     }
 
     fn seeds(&self) -> Vec<Job> {
@@ -88,9 +94,9 @@ impl Rows {
     /// What [`run`] costs.
     pub(crate) fn cost(&self) -> Cost {
         let (seeds, answers) = (self.seeds(), self.answers());
-        let asked = choices_cost(Role::Client, &seeds).then(choices_cost(Role::Server, &seeds));
-        let answered = masked_cost(Role::Server, &answers);
-        asked.then(answered).then(masked_cost(Role::Client, &answers))
+        let asked = choices_cost(self.first, &seeds).then(choices_cost(!self.first, &seeds));
+        let answered = masked_cost(!self.first, &answers);
+        asked.then(answered).then(masked_cost(self.first, &answers))
     }
 
     /// The sides off the paths that the bits of a factor take.
@@ -272,25 +278,25 @@ pub(crate) fn run(
 ) -> Result<Share> {
     x.check(plan.rows * plan.cols, plan.bits, "product of rows")?;
     factor.check(plan.rows, plan.factor_bits, "product of rows")?;
-    let client = channel.role() == Role::Client;
+    let begins = channel.role() == plan.first;
     let (jobs, answers) = (plan.seeds(), plan.answers());
     let choices = plan.choices(factor);
     let (ours, opened) = choose(ots.receive(&jobs)?, &choices);
     let sending = ots.send(&jobs)?;
     let mut sums = plan.local(x, factor);
-    if client {
+    if begins {
         channel.send(&ours)?;
     }
     let theirs: Choices = channel.receive(&choices_layout(&jobs))?;
-    if !client {
+    if !begins {
         channel.send(&ours)?;
     }
     let answer = plan.answer(x, factor, ordered(sending, &theirs), &mut sums);
-    if !client {
+    if !begins {
         channel.send(&answer)?;
     }
     let masked: Masked = channel.receive(&masked_layout(&answers))?;
-    if client {
+    if begins {
         channel.send(&answer)?;
     }
     plan.read(masked, factor, &opened, &mut sums);

@@ -24,6 +24,7 @@ use crate::correlations::{Correlations, Demand};
 use crate::estimate;
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
+use crate::turns;
 
 /// The public plan of a truncation.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Truncate {
     out_bits: u32,
     comparison: Comparison,
     conversion: Arithmetic,
+    /// Who alone sends in the OTs of gates and conversion; of both parties each some when absent.
+    sender: Option<Role>,
     extension: Option<Extend>,
 }
 
@@ -60,7 +63,23 @@ impl Truncate {
         let asks = comparison.last_sender();
         let conversion = Arithmetic::new(count, out_bits, asks)?;
         let conversion = conversion.sent_by(sender.unwrap_or(!asks));
-        Ok(Self { count, bits, drop, out_bits, comparison, conversion, extension: None })
+        let extension = None;
+        Ok(Self { count, bits, drop, out_bits, comparison, conversion, sender, extension })
+    }
+
+    /// Lets `first` begin, and an extension be begun by whoever spoke last; the client
+    /// begins by default. It is for plans that do not keep what they drop.
+    ///
+    /// # Errors
+    /// The errors of [`Truncate::new`].
+    pub fn begun_by(self, first: Role) -> Result<Self> {
+        let comparison = self.comparison.asked_by(first);
+        let asks = comparison.last_sender();
+        let conversion = Arithmetic::new(self.count, self.out_bits, asks)?;
+        let conversion = conversion.sent_by(self.sender.unwrap_or(!asks));
+        let last = turns::after(conversion.cost(), asks);
+        let extension = self.extension.map(|extension| extension.begun_by(last));
+        Ok(Self { comparison, conversion, extension, ..self })
     }
 
     /// Like [`Truncate::new`], keeping all upper bits, for [`run_split`]: lower bits become integers of

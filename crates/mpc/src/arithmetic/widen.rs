@@ -6,7 +6,7 @@
 //! | Out | shares of the same numbers, each mod a larger 2^out_bits of its own |
 //! | Reveals | masked choices |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | for each number 1 bit up and out_bits - bits bits down; 2 rounds |
+//! | Cost | for each number 1 bit up and out_bits - bits bits down; 2 rounds, whoever begins |
 //! | Paper | as [`crate::arithmetic::extend`] where signs are known |
 //!
 //! With both summands read as unsigned `x = c + s - 2^bits*w`, where the top bits m tell that
@@ -26,13 +26,19 @@ pub(crate) struct Widen {
     count: usize,
     /// The width of each number, and the wider one that it gets.
     widths: Vec<[u32; 2]>,
+    first: Role,
 }
 
 impl Widen {
     /// Plans `count` elements with a number for each pair of widths, from 1 to 62 and from that
     /// and more to 63.
     pub(crate) fn new(count: usize, widths: Vec<[u32; 2]>) -> Self {
-        Self { count, widths }
+        Self { count, widths, first: Role::Client }
+    }
+
+    /// Lets `first` begin; the client does by default.
+    pub(crate) fn begun_by(self, first: Role) -> Self {
+        Self { first, ..self }
     }
 
     fn switch(&self) -> Switch {
@@ -49,9 +55,9 @@ impl Widen {
         self.switch().demand()
     }
 
-    /// Returns what [`run`] costs. The client begins.
+    /// Returns what [`run`] costs.
     pub(crate) fn cost(&self) -> Cost {
-        self.switch().cost(Role::Client)
+        self.switch().cost(self.first)
     }
 
     /// The client chooses by its top bits whether numbers wrap for certain or where the server's
@@ -85,7 +91,7 @@ pub(crate) fn run(
         x.check(plan.count, *bits, "extension")?;
     }
     let side = plan.side(channel.role(), numbers);
-    let switched = mux::run(channel, &plan.switch(), Role::Client, side, ots)?;
+    let switched = mux::run(channel, &plan.switch(), plan.first, side, ots)?;
     let columns = switched.received.iter().chain(&switched.sent);
     let mut wide = Vec::with_capacity(numbers.len());
     for ((x, [bits, out_bits]), column) in numbers.iter().zip(&plan.widths).zip(columns) {

@@ -41,6 +41,8 @@ pub(crate) struct Table {
     bits: u32,
     circuit: Circuit,
     outputs: Vec<Sum>,
+    /// Who begins.
+    first: Role,
 }
 
 impl Table {
@@ -68,7 +70,13 @@ impl Table {
             parts = plan.choose(bit, &parts);
         }
         let outputs = parts.pop().unwrap_or_default();
-        Self { bits, circuit: plan.circuit, outputs }
+        let first = plan.circuit.last_sender(Role::Client);
+        Self { bits, circuit: plan.circuit, outputs, first }
+    }
+
+    /// Lets `first` begin; by default that is who lets the client speak last.
+    pub(crate) fn begun_by(self, first: Role) -> Self {
+        Self { first, ..self }
     }
 
     /// Bits that a party sends for an element.
@@ -76,23 +84,14 @@ impl Table {
         self.circuit.levels.iter().flatten().map(|gate| gate.partners.len() + 1).sum()
     }
 
-    /// Who begins, so that the client speaks last.
-    fn first(&self) -> Role {
-        if self.circuit.last_sender(Role::Client) == Role::Client {
-            Role::Client
-        } else {
-            Role::Server
-        }
-    }
-
     /// Returns the OTs for `count` look-ups.
     pub(crate) fn demand(&self, count: usize) -> Demand {
         self.circuit.demand(count)
     }
 
-    /// Returns what [`run`] costs for `count` look-ups. The client speaks last.
+    /// Returns what [`run`] costs for `count` look-ups.
     pub(crate) fn cost(&self, count: usize) -> Cost {
-        self.circuit.cost(count, self.first())
+        self.circuit.cost(count, self.first)
     }
 
     /// This party's halves of the wires that it knows from the start.
@@ -230,7 +229,7 @@ pub(crate) fn run(
 ) -> Result<Zeroizing<Vec<Bits>>> {
     d.check(d.len(), plan.bits, "table")?;
     let inputs = plan.inputs(channel.role(), d.words());
-    let wires = gmw::run(channel, &plan.circuit, inputs, ots, plan.first())?;
+    let wires = gmw::run(channel, &plan.circuit, inputs, ots, plan.first)?;
     let mut outputs = Zeroizing::new(Vec::with_capacity(plan.outputs.len()));
     for sum in &plan.outputs {
         let mut output = Bits::zeros(d.len());

@@ -22,9 +22,10 @@ use crate::transformer::softmax::{self, Softmax};
 
 pub(super) fn protocols() -> Vec<Protocol> {
     vec![
-        gelu("gelu", 12, 6, 8, Radix::Sixteen),
-        gelu("gelu of eight bits, extended", 8, 7, 20, Radix::Four),
-        gelu("gelu of lines", 12, 9, 14, Radix::Four),
+        gelu("gelu", (12, 6, 8), Radix::Sixteen, |plan| plan),
+        gelu("gelu of eight bits, extended", (8, 7, 20), Radix::Four, |plan| plan),
+        gelu("gelu of lines", (12, 9, 14), Radix::Four, |plan| plan),
+        gelu("gelu in turns", (12, 6, 20), Radix::Chain, |plan| plan.by_transfers().in_turns()),
         fold("smooth bump by a table", (Argument::Even, [true, true], 20), table(5, |z| z % 3)),
         fold("odd function by a table", (Argument::Odd { span: 62 }, [false; 2], 12), falling()),
         fold("odd function by lines", (Argument::Odd { span: 62 }, [false; 2], 9), lines(2)),
@@ -35,6 +36,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         softmax("softmax of rows by circuits", None, |rows, of| {
             Softmax::with_circuits(rows, of, Radix::Four)
         }),
+        softmax("softmax of rows in turns", None, |rows, of| {
+            Softmax::with_circuits(rows, of, Radix::Chain)?.in_turns()
+        }),
         softmax("softmax of rows below a bound", Some(255), |rows, of| {
             Softmax::new(rows, of, Radix::Four)
         }),
@@ -43,6 +47,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         layer_norm("layer norm by circuits", |rows, of| {
             LayerNorm::with_circuits(rows, of, Radix::Four)
         }),
+        layer_norm("layer norm in turns", |rows, of| {
+            LayerNorm::with_circuits(rows, of, Radix::Chain)?.in_turns()
+        }),
         smu(),
         relu_softmax(),
         newton_norm(),
@@ -50,9 +57,14 @@ pub(super) fn protocols() -> Vec<Protocol> {
 }
 
 #[allow(clippy::unwrap_used)]
-fn gelu(name: &'static str, bits: u32, magnitude: u32, out_bits: u32, radix: Radix) -> Protocol {
+fn gelu(
+    name: &'static str,
+    (bits, magnitude, out_bits): (u32, u32, u32),
+    radix: Radix,
+    finished: fn(Gelu) -> Gelu,
+) -> Protocol {
     let clear = functions::Gelu::new(magnitude, 4.0 / f64::from(1 << magnitude)).unwrap();
-    let plan = Gelu::new(COUNT, bits, &clear, out_bits, radix).unwrap();
+    let plan = finished(Gelu::new(COUNT, bits, &clear, out_bits, radix).unwrap());
     Protocol::new(
         name,
         bits,

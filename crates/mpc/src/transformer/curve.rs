@@ -96,6 +96,15 @@ impl Curve {
         }
     }
 
+    /// With parts of a table that whoever spoke last begins, which `first` did before all; lines
+    /// stay as they are.
+    pub(super) fn in_turns(self, first: Role) -> Self {
+        match self {
+            Self::Whole(table) => Self::Whole(table.in_turns(first)),
+            lines @ Self::Lines(_) => lines,
+        }
+    }
+
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
         match self {

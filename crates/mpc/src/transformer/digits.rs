@@ -31,6 +31,7 @@ use crate::boolean::table::{self, Table as Circuit};
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::share::Share;
+use crate::turns;
 
 /// Bits of the positions that an OT of all entries can have.
 const TRANSFERRED: u32 = 8;
@@ -47,6 +48,8 @@ pub(super) struct Digits {
     circuit: Option<Circuit>,
     /// What is added, besides the flipped bits of the entry, where the bit is set that mirrors.
     mirrored: Option<u64>,
+    /// Who begins to make numbers of entries' bits.
+    first: Role,
 }
 
 impl Digits {
@@ -63,7 +66,9 @@ impl Digits {
             return Err(Error::misuse("a table of other than 2 to 1024 entries of 1 to 16 bits"));
         }
         let circuit = Circuit::new(&entries, width);
-        let table = Self { count, bits, width, out_bits, entries, circuit: None, mirrored: None };
+        let first = Role::Client;
+        let (plain, mirrored) = (None, None);
+        let table = Self { count, bits, width, out_bits, entries, circuit: plain, mirrored, first };
         let saves = bits > TRANSFERRED
             || circuit.cost(count).bytes() < table.lookup().cost(Role::Client).bytes();
         Ok(Self { circuit: saves.then_some(circuit), ..table })
@@ -73,6 +78,14 @@ impl Digits {
     pub(super) fn by_transfers(self) -> Self {
         let circuit = self.circuit.filter(|_| self.bits > TRANSFERRED);
         Self { circuit, ..self }
+    }
+
+    /// With parts that whoever spoke last begins, which `first` did before all.
+    pub(super) fn in_turns(self, first: Role) -> Self {
+        let circuit = self.circuit.map(|circuit| circuit.begun_by(first));
+        let table = Self { circuit, ..self };
+        let first = turns::after(table.looking_up(), first);
+        Self { first, ..table }
     }
 
     /// With `span - entry` in place of the entry where a bit is set that [`run`] is given.
@@ -90,7 +103,15 @@ impl Digits {
     fn number(&self) -> Planes {
         let mut number = Number::of_bits(self.width, self.out_bits);
         number.weights.extend(self.mirrored);
-        Planes::new(self.count, vec![number])
+        Planes::new(self.count, vec![number]).begun_by(self.first)
+    }
+
+    /// What it costs to look entries' bits up.
+    fn looking_up(&self) -> Cost {
+        match &self.circuit {
+            Some(circuit) => circuit.cost(self.count),
+            None => self.lookup().cost(Role::Client),
+        }
     }
 
     /// Correlations consumed.
@@ -104,11 +125,7 @@ impl Digits {
 
     /// What [`run`] costs.
     pub(super) fn cost(&self) -> Cost {
-        let lookup = match &self.circuit {
-            Some(circuit) => circuit.cost(self.count),
-            None => self.lookup().cost(Role::Client),
-        };
-        lookup.then(self.number().cost())
+        self.looking_up().then(self.number().cost())
     }
 
     /// The entries' bits, by OT.

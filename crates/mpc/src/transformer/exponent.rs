@@ -13,7 +13,7 @@
 //! become an integer with a bit to spare, so that its sign is known for the extension.
 
 use graph::functions;
-use wire::{Channel, Cost, Result};
+use wire::{Channel, Cost, Result, Role};
 
 use crate::arithmetic::planes::{self, Number, Planes};
 use crate::arithmetic::widen::{self, Widen};
@@ -21,6 +21,7 @@ use crate::boolean::table::{self, Table};
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::share::Share;
+use crate::turns;
 
 /// The public plan.
 #[derive(Clone, Debug)]
@@ -47,6 +48,15 @@ impl Exponent {
             numbers: Planes::new(count, vec![number(lower), number(upper)]),
             extension: Widen::new(count, vec![[lower + 1, narrow], [upper + 1, wide]]),
         }
+    }
+
+    /// With parts that whoever spoke last begins, the first one `first`.
+    pub(super) fn in_turns(self, first: Role) -> Self {
+        let table = self.table.begun_by(first);
+        let first = turns::after(table.cost(self.count), first);
+        let numbers = self.numbers.begun_by(first);
+        let first = turns::after(numbers.cost(), first);
+        Self { table, numbers, extension: self.extension.begun_by(first), ..self }
     }
 
     /// Correlations consumed.

@@ -12,7 +12,7 @@
 //! The function is [`functions::LayerNorm`].
 
 use graph::functions;
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 
 use super::moments::{self, Moments, squares_bits};
 use super::squares::{self, Squares};
@@ -23,6 +23,7 @@ use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::protocol::{Protocol, input};
 use crate::share::Share;
+use crate::turns;
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
@@ -81,6 +82,22 @@ impl LayerNorm {
             extension: (inner < out_bits).then(extension).transpose()?,
             function: function.clone(),
         })
+    }
+
+    /// Plans the layer with parts that whoever spoke last begins, wherever either party may: fewer
+    /// rounds of the same bytes.
+    ///
+    /// # Errors
+    /// As [`LayerNorm::new`].
+    pub fn in_turns(self) -> Result<Self> {
+        let last = turns::after(self.squares.cost(), Role::Client);
+        let last = turns::after(self.moments.cost(), last);
+        let product = self.product.begun_by(last);
+        let last = turns::after(product.cost(), last);
+        let rounding = self.rounding.map(|plan| plan.begun_by(last)).transpose()?;
+        let last = rounding.as_ref().map_or(last, |plan| turns::after(plan.cost(), last));
+        let extension = self.extension.map(|plan| plan.begun_by(last));
+        Ok(Self { product, rounding, extension, ..self })
     }
 
     /// Plans the layer by oblivious transfers, with an inverse root for each element, as
@@ -237,6 +254,10 @@ mod tests {
             assert!(circuits.cost().rounds + 20 < ots.cost().rounds);
             for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
+                let turns = plan.clone().in_turns().unwrap();
+                assert_eq!(turns.cost().bytes(), plan.cost().bytes());
+                assert!(turns.cost().rounds <= plan.cost().rounds);
+                check(&mut rng, &turns, (&values, bits), &want);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! bit for bit, integer arithmetic that [`graph::functions`] defines, whose distance from
 //! the real function is stated and tested there.
 
+mod absolute;
 mod circuits;
 mod curve;
 mod digits;

@@ -12,7 +12,7 @@
 //! The function is [`functions::Softmax`].
 
 use graph::functions;
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 
 use super::exponent::{self, Exponent};
 use super::inverse::{self, Inverse};
@@ -25,6 +25,7 @@ use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
+use crate::turns;
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
@@ -89,6 +90,23 @@ impl Softmax {
             rounding: Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
             function: function.clone(),
         })
+    }
+
+    /// Plans the layer with parts that whoever spoke last begins, wherever either party may: fewer
+    /// rounds of the same bytes.
+    ///
+    /// # Errors
+    /// As [`Softmax::new`].
+    pub fn in_turns(self) -> Result<Self> {
+        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Maximum::cost);
+        let exponent = self.exponent.in_turns(turns::after(maximum, Role::Client));
+        let last = turns::after(exponent.cost(), Role::Client);
+        let lower = self.lower.begun_by(last);
+        let last = turns::after(lower.cost(), last);
+        let last = turns::after(self.reciprocal.cost(), last);
+        let product = self.product.begun_by(last);
+        let rounding = self.rounding.begun_by(turns::after(product.cost(), last))?;
+        Ok(Self { exponent, lower, product, rounding, ..self })
     }
 
     /// Returns what is computed of each row.
@@ -244,6 +262,10 @@ mod tests {
             assert!(circuits.cost().rounds + 10 < ots.cost().rounds);
             for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
+                let turns = plan.clone().in_turns().unwrap();
+                assert_eq!(turns.cost().bytes(), plan.cost().bytes());
+                assert!(turns.cost().rounds + 2 <= plan.cost().rounds);
+                check(&mut rng, &turns, (&values, bits), &want);
             }
         }
     }

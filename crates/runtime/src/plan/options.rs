@@ -18,6 +18,9 @@ pub struct StepOptions {
     pub preprocessed: bool,
     /// The protocol of a function, or of the exact rounding of a linear layer.
     pub function: Option<Function>,
+    /// Whether a function's parts are begun by whoever spoke last, wherever either party may begin. An
+    /// extension, which has one part, is begun by the server.
+    pub turns: bool,
 }
 
 /// The protocols that multiply a linear layer.
@@ -61,7 +64,7 @@ impl StepOptions {
 
     /// Options that choose a function and leave the rest at the default.
     pub const fn function(function: Function) -> Self {
-        Self { products: None, preprocessed: false, function: Some(function) }
+        Self { products: None, preprocessed: false, function: Some(function), turns: false }
     }
 
     /// Options that choose digits of this width and leave the rest at the default.
@@ -86,6 +89,7 @@ impl StepOptions {
             products: other.products.or(self.products),
             preprocessed: self.preprocessed || other.preprocessed,
             function: other.function.or(self.function),
+            turns: self.turns || other.turns,
         }
     }
 }
@@ -142,6 +146,7 @@ impl fmt::Display for StepOptions {
             self.products.map(|products| products.to_string()),
             preprocessed,
             self.function.map(|function| function.to_string()),
+            self.turns.then(|| "turns".to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(&if parts.is_empty() { "plain".into() } else { parts.join("+") })
@@ -153,14 +158,14 @@ impl FromStr for StepOptions {
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
     /// `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
-    /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`, in this
-    /// order, with `+` between.
+    /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`,
+    /// and `turns`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
                  ahead, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
-                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain",
+                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns",
             )
         };
         let mut options = Self::default();
@@ -177,6 +182,7 @@ impl FromStr for StepOptions {
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
+                ("turns", ..) => options.turns = true,
                 (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
                 ("masked", ..) => options.function = Some(Function::OnMask),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
@@ -287,8 +293,10 @@ mod tests {
         by_step.set(16, "tables3".parse().unwrap());
         by_step.set(17, "tables-chain".parse().unwrap());
         by_step.set(18, "masked".parse().unwrap());
+        by_step.set(19, "turns".parse().unwrap());
+        by_step.set(20, "rows-chain+turns".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -314,6 +322,8 @@ mod tests {
             "circuits+ahead",
             "transfers+packing1",
             "digits3+digits3",
+            "turns+chain",
+            "turns+turns",
         ] {
             let json = format!(r#"{{"3":"{bad}"}}"#);
             assert!(serde_json::from_str::<OptionsByStep>(&json).is_err(), "{bad}");
@@ -321,6 +331,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(18).is_ok() && by_step.check(17).is_err());
+        assert!(by_step.check(20).is_ok() && by_step.check(19).is_err());
     }
 }

@@ -132,5 +132,7 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
     let others = [Function::OnMask, Function::Circuits, Function::Table].map(StepOptions::function);
     let (graph, settings) = (plain.graph(), plain.settings());
     let built = |options| Some((options, suites::step(graph, settings, index, options).ok()?));
-    digits.chain(others).filter_map(built).collect()
+    let all = digits.chain(others).chain([StepOptions::default()]);
+    let turned = all.clone().map(|options| StepOptions { turns: true, ..options });
+    all.filter(|options| !options.is_none()).chain(turned).filter_map(built).collect()
 }

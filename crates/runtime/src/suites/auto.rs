@@ -76,6 +76,9 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     if !linear && (options.products.is_some() || options.preprocessed) {
         return Err(Error::misuse("an option for linear layers"));
     }
+    if options.turns && (linear || !transformer::goes_in_turns(cx)) {
+        return Err(Error::misuse("turns of what is begun by one party only"));
+    }
     match options.function {
         Some(Function::Table) => return tables::action(cx),
         Some(Function::Tables(radix)) => return transformer::by_transfers(cx, radix),

@@ -14,7 +14,7 @@ use mpc::relu::Relu;
 use mpc::square::Square;
 use mpc::trees::Way;
 use mpc::truncate::Truncate;
-use wire::{Error, Result};
+use wire::{Error, Result, Role};
 
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
@@ -63,7 +63,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
 /// The options of a linear layer whose products are by oblivious transfer, in a session that has
 /// few of them.
 pub(super) const OT_PRODUCTS: StepOptions =
-    StepOptions { products: Some(Products::Ot), preprocessed: false, function: None };
+    StepOptions { products: Some(Products::Ot), preprocessed: false, function: None, turns: false };
 
 /// The linear layer that a node is, if it is one, and for a lookup in a secret table the rows and
 /// columns of its one-hot input.
@@ -245,8 +245,9 @@ fn extend(cx: &NodeContext<'_>) -> Result<Action> {
     // With a bit to spare, half of the positive range makes every value positive.
     let raised = if cx.input().format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
     let radix = cx.digits().unwrap_or_else(|| Radix::leanest(count, bits, out_bits));
-    let sliced =
-        Sliced::new(count, |count| Extend::new(count, bits, out_bits, Sign::NonNegative, radix))?;
+    let first = if cx.options.turns { Role::Server } else { Role::Client };
+    let plan = |count| Extend::new(count, bits, out_bits, Sign::NonNegative, radix);
+    let sliced = Sliced::new(count, |count| Ok(plan(count)?.begun_by(first)))?;
     Ok(fitted(None, raised, sliced, -raised))
 }
 

@@ -1,6 +1,6 @@
 //! The functions of transformers, by oblivious transfer, or by garbled circuits in part.
 
-use graph::ops;
+use graph::{Nonlinear, ops};
 use mpc::comet::smu::Smu;
 use mpc::comet::softmax::ReluSoftmax;
 use mpc::compare::Radix;
@@ -12,6 +12,7 @@ use mpc::transformer::softmax::Softmax;
 use wire::{Error, Result};
 
 use super::node_context::NodeContext;
+use crate::plan::options::Function;
 use crate::step::Action;
 use crate::step::composed::Composed;
 use crate::step::sliced::Sliced;
@@ -32,9 +33,13 @@ pub(super) fn softmax(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action> {
     let softmax = cx.graph.softmax(cx.node).map_err(Error::misuse)?;
     let columns = cx.output().shape.last().copied().unwrap_or(1);
     let radix = cx.radix(cx.count(), bits.saturating_sub(1));
-    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match rows_by {
+    let plan = |rows| match rows_by {
         RowsBy::Ot => Softmax::new(rows, &softmax, radix),
         RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix),
+    };
+    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match cx.options.turns {
+        true => plan(rows)?.in_turns(),
+        false => plan(rows),
     })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
@@ -45,9 +50,13 @@ pub(super) fn layer_norm(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action
     let norm = cx.graph.layer_norm(cx.node).map_err(Error::misuse)?;
     let columns = cx.output().shape.first().copied().unwrap_or(1);
     let radix = cx.radix(cx.count(), bits);
-    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match rows_by {
+    let plan = |rows| match rows_by {
         RowsBy::Ot => LayerNorm::new(rows, &norm, radix),
         RowsBy::Circuits => LayerNorm::with_circuits(rows, &norm, radix),
+    };
+    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match cx.options.turns {
+        true => plan(rows)?.in_turns(),
+        false => plan(rows),
     })?;
     let transpose = Some([columns, cx.output().len() / columns]);
     Ok(Action::from(Composed { narrow: Some([bits; 2]), transpose, ..Composed::from(sliced) }))
@@ -107,9 +116,23 @@ pub(super) fn gelu(cx: &NodeContext<'_>) -> Result<Action> {
 fn gelus(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Gelu) -> Gelu) -> Result<Action> {
     let (gelu, bits) = (cx.graph.gelu(cx.node).map_err(Error::misuse)?, cx.bits());
     let sliced = Sliced::new(cx.count(), |count| {
-        Gelu::new(count, bits, &gelu, cx.out_bits(), radix).map(&finished)
+        let plan = Gelu::new(count, bits, &gelu, cx.out_bits(), radix).map(&finished)?;
+        Ok(if cx.options.turns { plan.in_turns() } else { plan })
     })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
+}
+
+/// Whether the function that was chosen for a node can go in turns.
+pub(super) fn goes_in_turns(cx: &NodeContext<'_>) -> bool {
+    let op = &cx.node.op;
+    let (softmax, norm) = (op.is::<ops::Softmax>(), op.is::<ops::LayerNorm>());
+    match cx.options.function {
+        None => op.is::<ops::Extend>() && cx.graph.nonlinear != Nonlinear::Gc,
+        Some(Function::Digits(_)) => softmax || norm || op.is::<ops::Gelu>(),
+        Some(Function::Rows(_)) => softmax || norm,
+        Some(Function::Tables(_)) => op.is::<ops::Gelu>(),
+        _ => false,
+    }
 }
 
 /// A smooth function whose narrow tables are looked up by OT, in fewer rounds.

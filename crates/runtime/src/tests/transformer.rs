@@ -4,8 +4,9 @@ use super::*;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner;
 use graph::Op;
-use graph::ops::{LayerNorm, Linear, Softmax};
+use graph::ops::{Extend, Gelu, LayerNorm, Linear, Softmax};
 use graph::testing::{Sizes, calibrate, encoder, smooth_encoder, tokens};
+use wire::Link;
 
 const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
 
@@ -66,6 +67,67 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
     let (answer, server) = run_planned(&all, &model, &values);
     assert_eq!(answer.results, want);
     costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+/// All that can go in turns does, with chained digits and rows by circuits; or none of it.
+fn in_turns(graph: &graph::Graph, turns: bool) -> OptionsByStep {
+    let mut by_step = OptionsByStep::default();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let options = match () {
+            () if node.op.is::<LayerNorm>() || node.op.is::<Softmax>() => "rows-chain",
+            () if node.op.is::<Gelu>() => "tables-chain",
+            () if turns && node.op.is::<Extend>() => "turns",
+            () => continue,
+        };
+        let options: StepOptions = options.parse().unwrap();
+        by_step.set(index, StepOptions { turns, ..options });
+    }
+    by_step
+}
+
+#[test]
+fn parts_in_turns_equal_the_interpreter_at_the_planned_cost_in_fewer_rounds() {
+    let (model, inputs) = compiled(Rounding::Exact);
+    let values = inputs[..2].concat();
+    let want = clear(&model, &values);
+    for (batch, offline) in [(1, 0), (2, 1)] {
+        let [batch, offline] = [batch, offline].map(NonZeroU32::new);
+        let settings = Settings { batch, offline, ..Settings::default() };
+        let [plan, turns] = [false, true].map(|turns| {
+            let by_step = in_turns(&model.graph, turns);
+            Plan::chosen(model.graph.clone(), settings, by_step).unwrap()
+        });
+        assert_eq!(Plan::from_offer(&turns.offer()).unwrap().digest(), turns.digest());
+        let rounds = [&plan, &turns].map(|plan| Report::predicted(plan, 2).total.rounds);
+        assert!(rounds[1] < rounds[0], "{rounds:?}");
+        let (answer, server) = run_planned(&turns, &model, &values);
+        assert_eq!(answer.results, want, "{settings:?}");
+        costs_as_planned(&answer, &server.unwrap(), 2);
+    }
+    let wan = planner::Conditions { rates: planner::Rates::reference(), link: Some(Link::WAN) };
+    let found = planner::best(&model.graph, Settings::default(), &wan).unwrap().plan;
+    let steps = 0..found.steps().len();
+    assert!(steps.clone().any(|step| found.options().of(step).turns));
+    let (answer, server) = run_planned(&found, &model, &values);
+    assert_eq!(answer.results, want);
+    costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+#[test]
+fn turns_of_what_one_party_begins_are_refused() {
+    let (model, _) = compiled(Rounding::Exact);
+    let refused = |wanted: fn(&Op) -> bool, options: &str| {
+        let mut by_step = OptionsByStep::default();
+        let index = model.graph.nodes.iter().position(|node| wanted(&node.op)).unwrap();
+        by_step.set(index, options.parse().unwrap());
+        Plan::chosen(model.graph.clone(), Settings::default(), by_step).is_err()
+    };
+    assert!(!refused(|op| op.is::<Softmax>(), "chain+turns"));
+    for options in ["turns", "circuits+turns", "masked+turns"] {
+        assert!(refused(|op| op.is::<Softmax>(), options), "{options}");
+    }
+    assert!(refused(|op| op.is::<Linear>(), "turns"));
+    assert!(refused(|op| op.is::<graph::ops::Relu>(), "chain+turns"));
 }
 
 /// A suite that has circuits for what it can runs transformers by OT, as ever.
