@@ -69,8 +69,19 @@ def multiply(call: Call) -> Operation | list[Node]:
     names, constant = operands(call)
     if constant is not None:
         return times(call, constant)
+    if gated := gate(call, names):
+        return [call.last(gated, {"op": "Gate"})]
     nodes, read = broadcast(call, names)
     return [*nodes, call.last(read, {"op": "Multiply"})]
+
+
+def gate(call: Call, names: list[str]) -> list[str] | None:
+    """The values and the factors of their channels, if one of two activations has one factor per channel."""
+    channels, *rest = shape = call.output_shape
+    for values, factors in (names, names[::-1]):
+        if math.prod(rest) > 1 and call.shapes[values] == shape and call.shapes[factors] == (channels, *[1] * len(rest)):
+            return [values, factors]
+    return None
 
 
 def divide(call: Call) -> Operation | list[Node]:
