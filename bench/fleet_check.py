@@ -1,8 +1,9 @@
 """Hold the simulator of fleets against servers and clients on this machine.
 
-Starts K `tacit serve` processes, measures what a session costs while nothing else runs, lets client processes begin
-sessions at random moments at several loads, and plays the same moments in the simulator with these costs. Prints
-the percentiles of both. The machine must have nothing else to do: `others` says how many cores other programs used.
+Starts K `tacit serve` processes, measures what a session costs while nothing else runs and while all cores are busy
+with sessions, lets client processes begin sessions at random moments at several loads, and plays the same moments in
+the simulator with these costs. Prints the percentiles of both. The machine must have nothing else to do: `others` says
+how many cores other programs used.
 
     .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2 --seconds 60
 
@@ -113,10 +114,13 @@ def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, A
     return {**middle[1], **seconds, "threads": 1, "network": None, "inputs": len(x), "cpu_seconds": cpu}
 
 
-def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], pipe: Any) -> None:
+def clients(
+    servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], threads: int, pipe: Any
+) -> None:
     """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong.
 
-    It says that it is ready after a session with each server, and is told when the time of the load begins.
+    It says that it is ready after a session with each server, and is told when the time of the load begins. Behind the
+    durations it gives its processor time in seconds. At most `threads` sessions run at a time.
     """
     for server in servers:
         server.client().predict(x)
@@ -130,24 +134,34 @@ def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tu
             return type(error).__name__
         return time.monotonic() - start - due
 
-    with ThreadPoolExecutor(THREADS) as pool:
+    usage = Usage()
+    with ThreadPoolExecutor(threads) as pool:
         waiting = []
         for due, place in mine:
             time.sleep(max(0.0, start + due - time.monotonic()))
             waiting.append(pool.submit(one, due, servers[place]))
-        pipe.send([each.result() for each in waiting])
+        found = [each.result() for each in waiting]
+    pipe.send((found, float(usage.report()["cpu_seconds"])))
+
+
+class Driven(NamedTuple):
+    """How long each session took, the processor time of clients, and cores that all programs had in use."""
+
+    durations: list[float | str]
+    client_seconds: float
+    cores: float
 
 
 def driven(
-    servers: Sequence[Server], x: NDArray[np.float32], moments: NDArray[np.float64], workers: int
-) -> tuple[list[float | str], float]:
-    """Sessions at `moments` (N,) in seconds, at the servers in turn: how long each took, and cores in use."""
+    servers: Sequence[Server], x: NDArray[np.float32], moments: NDArray[np.float64], workers: int, threads: int
+) -> Driven:
+    """Sessions at `moments` (N,) in seconds, at the servers in turn, by so many processes of `threads` each."""
     context = multiprocessing.get_context("spawn")
     planned = [(moment, at % len(servers)) for at, moment in enumerate(moments.tolist())]
     pipes, processes = [], []
     for worker in range(workers):
         here, there = context.Pipe()
-        processes.append(context.Process(target=clients, args=(servers, x, planned[worker::workers], there)))
+        processes.append(context.Process(target=clients, args=(servers, x, planned[worker::workers], threads, there)))
         processes[-1].start()
         pipes.append(here)
     for here in pipes:
@@ -160,7 +174,20 @@ def driven(
     cores = (busy() - used) / (time.monotonic() - start)
     for process in processes:
         process.join()
-    return [each for part in found for each in part], cores
+    return Driven([each for part, _ in found for each in part], sum(used for _, used in found), cores)
+
+
+def contended(server: Server, x: NDArray[np.float32], repeat: int, workers: int) -> float:
+    """Processor seconds of a session, of both parties, while all cores are busy with sessions."""
+    server.client().predict(x)
+    cores = len(os.sched_getaffinity(0))
+    known = len(server.sessions()) + workers  # each process begins with a session of its own
+    found = driven([server], x, np.zeros(2 * repeat), workers, -(-2 * cores // workers))
+    until = time.monotonic() + START_SECONDS
+    while len(server.sessions()) < known + 2 * repeat and time.monotonic() < until:
+        time.sleep(0.05)
+    own = [float(line["cpu_seconds"]) for line in server.sessions()[known:]]
+    return sum(own) / len(own) + found.client_seconds / (2 * repeat)
 
 
 def busy() -> float:
@@ -177,8 +204,8 @@ def compared(
     each = costs.server_seconds + costs.client_seconds
     random = np.random.default_rng(round(1e4 * load))
     moments = np.sort(random.random(random.poisson(load * cores / each * options.seconds)) * options.seconds)
-    durations, used = driven(dialled, x, moments, options.workers)
-    others = used - each * len(moments) / options.seconds
+    durations, client_seconds, used = driven(dialled, x, moments, options.workers, THREADS)
+    others = used - each * costs.contention * len(moments) / options.seconds
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
     balance = "door" if options.door else "turns"
     fleet = Fleet(options.servers, cores, balance=balance, clients_share_cores=True)
@@ -193,6 +220,7 @@ def compared(
         "sessions": len(real),
         "failed": {name: failed.count(name) for name in set(failed)},
         "others": others,
+        "client_seconds": client_seconds / len(moments),
         "measured": wanted,
         "simulated": found,
         "errors": errors,
@@ -216,11 +244,13 @@ def main() -> None:
     x = random_examples(Model(options.model)).x
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         with listening("alone", ["serve", str(options.model), "--listen", "127.0.0.1:0"], Path(folder)) as first:
-            report = measured(Server(first["listening"], first["pin"], first["lines"]), x, options.repeat)
+            alone = Server(first["listening"], first["pin"], first["lines"])
+            report = measured(alone, x, options.repeat)
+            busy_seconds = contended(alone, x, options.repeat, options.workers)
         dialled = started(stack, options, Path(folder))
-        costs = of(report)
-        parties = f"server {costs.server_seconds:.4f} s, client {costs.client_seconds:.4f} s"
-        print(f"a session takes {costs.seconds():.4f} s, {parties} of processors")
+        costs = of(report).contended(busy_seconds)
+        parties = f"server {costs.server_seconds:.4f} s, client {costs.client_seconds:.4f} s of processors"
+        print(f"a session takes {costs.seconds():.4f} s, {parties}; {costs.contention:.2f} times as much on busy cores")
         rows = [compared(float(load), dialled, x, costs, options) for load in options.loads.split(",")]
     print("load  rate/s  sessions  others  p50 measured, simulated         p99 measured, simulated")
     for row in rows:
@@ -232,6 +262,7 @@ def main() -> None:
         print(said + "   ".join(halves), row["failed"] or "")
     if options.json is not None:
         shown = {name: value for name, value in report.items() if name not in ("plan", "layers")}
+        shown["contention"] = costs.contention
         content = {"machine": machine(), "servers": options.servers, "door": options.door, "costs": shown, "rows": rows}
         options.json.write_text(json.dumps(content) + "\n", encoding="utf-8")
     sys.exit(0 if all(row["within"] and not row["failed"] for row in rows) else 1)

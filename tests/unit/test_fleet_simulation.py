@@ -127,6 +127,35 @@ def test_tasks_divide_a_capacity_evenly():
     assert machine.busy() == pytest.approx(9.0)
 
 
+def test_tasks_that_run_together_slow_each_other():
+    env = Environment()
+    machine = Sharing(env, 3, contention=1.4)
+    mine, ended = User(machine), []
+    for seconds, user in ((1.0, mine), (1.0, None), (2.0, None), (2.0, None)):
+        machine.work(seconds, user).callbacks.append(lambda _: ended.append(env.now))
+    env.run()
+    # Four on three cores at 1 / 1.4 for two units of work in all four, then two at 1 / 1.2.
+    first = 4 / 3 * 1.4
+    assert ended == pytest.approx([first, first, first + 1.2, first + 1.2])
+    # Cores count as long as they are busy.
+    assert mine.used() == pytest.approx(1.4)
+    assert machine.busy() == pytest.approx(4 * 1.4 + 2 * 1.2)
+
+
+def test_contention_is_what_sessions_take_more_on_busy_cores():
+    costs = job(0.3, 0.5, 0.2, 0.1)
+    # Of 0.8 s of both processors 0.4 pass while both compute, and are slowed already.
+    slowed = costs.contended(1.0)
+    assert slowed.contention == pytest.approx(1.5)
+    busy = slowed.contention * (0.8 - 0.4 + 0.4 / slowed.contention)
+    assert busy == pytest.approx(1.0)
+    assert costs.contended(0.5).contention == 1.0
+    alone = run(slowed, fleet(cores=2, clients_share_cores=True, sessions=9), Open(50, 50_000), seed=6)
+    assert np.median(alone.durations) == pytest.approx(costs.seconds())
+    many = run(slowed, fleet(cores=2, clients_share_cores=True, sessions=9), Closed(8, 2_000.0), seed=6)
+    assert many.core_seconds / many.finished == pytest.approx(1.0, rel=0.01)
+
+
 def gate(cores, sessions):
     env = Environment()
     return Server(env, Sharing(env, cores), Limits(cores, sessions))

@@ -1,7 +1,7 @@
 """What a session costs: processor time of both parties, bytes and rounds by phase, as `tacit bench model` measures."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Costs:
     """A session of a `model` with so many `inputs`, and how its duration varies: factors of measured repeats.
 
     `egress_bytes` go from the server to the client. `network` is the link that the session was planned for.
+    `contention` says how many times the processor time of a session alone one takes while all cores of a machine are
+    busy with others.
     """
 
     model: str
@@ -52,6 +54,7 @@ class Costs:
     egress_bytes: int
     network: str | None = None
     factors: tuple[float, ...] = (1.0,)
+    contention: float = 1.0
 
     @property
     def server_seconds(self) -> float:
@@ -76,6 +79,17 @@ class Costs:
     def seconds(self, link: Network = LOOPBACK) -> float:
         """How long a session takes on an idle machine over a link."""
         return sum(phase.seconds(link) for phase in self.phases)
+
+    def contended(self, busy_seconds: float) -> "Costs":
+        """The same where a session takes `busy_seconds` of both parties' processors while all cores are busy.
+
+        Parties that compute at the same time slow each other in the measured session already.
+        """
+        together = 2 * sum(phase.both for phase in self.phases)
+        alone = self.server_seconds + self.client_seconds - together
+        if alone <= 0:
+            return self
+        return replace(self, contention=max(1.0, (busy_seconds - together) / alone))
 
 
 def link_of(text: str | None) -> Network:
@@ -121,6 +135,7 @@ def of(report: dict[str, Any], name: str = "the report") -> Costs:
             egress_bytes=int(report["bytes"]["server_to_client"]),
             network=report.get("network"),
             factors=tuple(float(each) / middle[(len(middle) - 1) // 2] for each in middle),
+            contention=float(report.get("contention") or 1.0),
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise MisuseError(
