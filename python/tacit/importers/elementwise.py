@@ -78,9 +78,10 @@ def multiply(call: Call) -> Operation | list[Node]:
 def gate(call: Call, names: list[str]) -> list[str] | None:
     """The values and the factors of their channels, if one of two activations has one factor per channel."""
     channels, *rest = shape = call.output_shape
-    for values, factors in (names, names[::-1]):
-        if math.prod(rest) > 1 and call.shapes[values] == shape and call.shapes[factors] == (channels, *[1] * len(rest)):
-            return [values, factors]
+    factor = (channels, *[1] * len(rest))
+    for one, other in (names, names[::-1]):
+        if math.prod(rest) > 1 and call.shapes[one] == shape and call.shapes[other] == factor:
+            return [one, other]
     return None
 
 
