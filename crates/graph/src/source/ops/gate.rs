@@ -4,7 +4,7 @@ use super::checks::two;
 use super::multiply::{self, Multiply};
 use super::narrow::extended;
 use crate::error::{Check, Result};
-use crate::ops::{MatMul, Operator, Product, Requantize, Reshape, Rounding, View};
+use crate::ops::{MatMul, Operator, Product, Reshape, Rounding, Sum, View};
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
 use crate::source::operator::{Place, SourceOperator};
@@ -69,7 +69,8 @@ impl SourceOperator for Gate {
             return finished(step, product);
         }
         let product = step.before("product", product)?;
-        finished(step, IntegerNode::new(Requantize { drop: shift }, &[product], scale, signed))
+        let rounded = Sum { multipliers: [1, 0], accumulator_bits: 0, shift };
+        finished(step, IntegerNode::new(rounded, &[product; 2], scale, true))
     }
 }
 
