@@ -112,6 +112,14 @@ def gated() -> Network:
     return network.add("ReduceMean", axes=[2, 3], keepdims=0).gemm(6, 6)
 
 
+def gated_at_large() -> Network:
+    """A gate of channels so large that ciphertexts multiply them."""
+    network = Network(("N", 3, 24, 24)).conv((6, 3, 3, 3)).add("Relu", name="image").add("ReduceMean", axes=[2, 3])
+    network.conv((6, 6, 1, 1)).add("Sigmoid").add("Mul", inputs=["image.out", "sigmoid4.out"])
+    network.conv((4, 6, 3, 3), strides=[2, 2]).add("Relu")
+    return network.add("ReduceMean", axes=[2, 3], keepdims=0).gemm(4, 6)
+
+
 def rows() -> Network:
     network = Network(("N", 5, 8))
     network.add("MatMul", network.constant("w", network.normal(8, 9))).add("Relu")
@@ -150,6 +158,7 @@ NETWORKS = [
     products,
     activations,
     gated,
+    gated_at_large,
     rows,
     chain,
     matrix_times_rows,
@@ -174,6 +183,22 @@ def test_operator(build, tmp_path):
     assert difference.mean() < 0.02 * spread
     assert difference.max() < 0.08 * spread
     assert Pair(model).run(x[:2], None).report["max_error"] == 0
+
+
+@pytest.mark.parametrize("bits", [8, 10, 12])
+def test_large_channels_are_gated_under_encryption(bits, tmp_path, tacit):
+    """Products that round at random, as the layers around them: near the float model, at the price of the plan."""
+    source, path = gated_at_large().save(tmp_path), tmp_path / "x.tacit"
+    x = inputs(source, 64)
+    compile_model(source, path, x, options=Options("auto", bits, bits))
+    planned = tacit("plan", path, "--json").json
+    assert "matrix product" in [layer["operator"] for layer in planned["layers"]]
+    np.save(tmp_path / "x.npy", x[:1])
+    run = tacit("run", path, tmp_path / "x.npy", "--json").json
+    assert (run["bytes"], run["rounds"]) == (planned["bytes"], planned["rounds"])
+    model, expected = Model(path), FloatModel(source)(x[:8])
+    got = Pair(model).run(x[:8], None).prediction.outputs * model.output_scale
+    assert np.abs(got - expected).max() < 0.08 * np.abs(expected).max()
 
 
 def test_widths_beyond_all_extensions_are_refused(tmp_path):

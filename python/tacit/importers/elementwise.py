@@ -69,8 +69,20 @@ def multiply(call: Call) -> Operation | list[Node]:
     names, constant = operands(call)
     if constant is not None:
         return times(call, constant)
+    if gated := gate(call, names):
+        return [call.last(gated, {"op": "Gate"})]
     nodes, read = broadcast(call, names)
     return [*nodes, call.last(read, {"op": "Multiply"})]
+
+
+def gate(call: Call, names: list[str]) -> list[str] | None:
+    """The values and the factors of their channels, if one of two activations has one factor per channel."""
+    channels, *rest = shape = call.output_shape
+    factor = (channels, *[1] * len(rest))
+    for one, other in (names, names[::-1]):
+        if math.prod(rest) > 1 and call.shapes[one] == shape and call.shapes[other] == factor:
+            return [one, other]
+    return None
 
 
 def divide(call: Call) -> Operation | list[Node]:

@@ -138,6 +138,21 @@ impl Curve {
         Ok(Self::Whole(entries))
     }
 
+    /// A table that tells `2^dull` neighbouring arguments not apart: each entry is in the middle
+    /// of what the function is there.
+    ///
+    /// # Errors
+    /// For values of more than 16 bits.
+    pub(crate) fn coarse(bits: u32, dull: u32, function: impl Fn(i64) -> f64) -> Result<Self> {
+        let middle = |z: i64| {
+            let first = z >> dull << dull;
+            let all = (first..first + (1 << dull)).map(&function);
+            let ends = all.fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
+            f64::midpoint(ends.0, ends.1)
+        };
+        Self::whole(bits, middle)
+    }
+
     /// Returns the bits of the argument.
     pub fn bits(&self) -> u32 {
         match self {
@@ -224,7 +239,7 @@ impl Lines {
     pub(super) fn price(&self, results: usize, mirrors: bool) -> [usize; 2] {
         let [wide, slope] = [self.width + 1, self.slope_bits].map(|bits| bits as usize);
         let [drop, fraction] = [self.drop, self.fraction].map(|bits| bits as usize);
-        let by_circuit = circuit(self.pieces as usize, wide + slope - 2);
+        let by_circuit = circuit([self.pieces as usize, 0], wide + slope - 2);
         let by_circuit = by_circuit + (wide * (wide + 1) + slope * (slope + 1)) / 2;
         let tables = (((1 << self.pieces) - 1) * (wide + slope)).min(by_circuit);
         let compared = (drop + fraction) * COMPARED_BITS + wide - drop;
@@ -245,11 +260,22 @@ impl Lines {
 
 /// About how many bits a look-up of so many bits in a table of so wide entries takes, by a circuit
 /// of AND gates: carries of the position, products of its lower bits, and choices between parts of
-/// the table by each upper bit.
-pub(super) fn circuit(bits: usize, width: usize) -> usize {
+/// the table by each upper bit. Entries do not depend on so many of the lowest bits.
+pub(super) fn circuit([bits, dull]: [usize; 2], width: usize) -> usize {
     let choices = |low: usize| width * ((1 << (bits - low)) - 1) + bits - low;
-    let weight = |low: usize| 2 * (bits - 1) + (1 << low) - 2 + choices(low);
+    let products = |low: usize| (1usize << (low - dull.min(low))).saturating_sub(2);
+    let weight = |low: usize| 2 * (bits - 1) + products(low) + choices(low);
     2 * (1..=bits.min(7)).map(weight).min().unwrap_or(0)
+}
+
+/// The number of the lowest bits of positions that no entry depends on.
+pub(super) fn dull(entries: &[u64]) -> usize {
+    let alike = |bits: &usize| {
+        let mut blocks = entries.chunks(1 << bits);
+        blocks.all(|block| block.iter().all(|entry| Some(entry) == block.first()))
+    };
+    let bits = entries.len().checked_ilog2().unwrap_or(0) as usize;
+    (0..=bits).take_while(alike).last().unwrap_or(0)
 }
 
 /// Start, with a half for rounding, and slope of the piece from `first` on: parallel to

@@ -5,7 +5,7 @@
 //! HardSwish, softplus) and for odd functions (sigmoid, tanh), what lies below 0 (ELU), or all of
 //! x. The argument saturates, so that nothing has to be clipped first.
 
-use super::curve::{Curve, WHOLE, circuit};
+use super::curve::{Curve, WHOLE, circuit, dull};
 use super::refusal::Result;
 use pricing::fixed::message::{COMPARISON_ROUNDS, EXTENSION_ROUNDS};
 use serde::{Deserialize, Serialize};
@@ -172,7 +172,7 @@ impl Fold {
                     _ => usize::MAX,
                 };
                 let number = (width + usize::from(odd)) * (results + 1);
-                [by_transfers.min(circuit(bits, width)) + number, 4]
+                [by_transfers.min(circuit([bits, dull(entries)], width)) + number, 4]
             }
             Curve::Lines(lines) => lines.price(results, odd),
         };

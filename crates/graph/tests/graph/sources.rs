@@ -45,6 +45,7 @@ fn operators() -> Vec<Value> {
         json!({"op": "View", "shape": [2, 2], "start": 1, "strides": [2, 1]}),
         json!({"op": "Pad", "before": [0, 1], "after": [1, 0]}),
         json!({"op": "Multiply"}),
+        json!({"op": "Gate"}),
         json!({"op": "Scale", "factor": 0.5}),
         json!({"op": "Table", "function": "Elu", "alpha": 1.0, "beta": 0.0}),
         json!({"op": "Embedding", "weight": "w"}),

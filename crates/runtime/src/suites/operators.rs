@@ -293,6 +293,9 @@ fn arrange(cx: &NodeContext<'_>) -> Result<Action> {
 fn product(cx: &NodeContext<'_>) -> Result<Action> {
     let ops::Product { factor_bits } = *cx.operator()?;
     let (count, out_bits) = (cx.count(), cx.out_bits());
+    let square = cx.node.inputs.first() == cx.node.inputs.get(1);
+    let radix = cx.radix(count, factor_bits[0]);
+    let factor_bits = if square { factor_bits } else { without_wraps(cx, factor_bits) };
     let factors = [0, 1].map(|i| {
         let signed = cx.graph.input_of(cx.node, i).format.signed;
         Factor {
@@ -300,13 +303,21 @@ fn product(cx: &NodeContext<'_>) -> Result<Action> {
             sign: if signed { Sign::Unknown } else { Sign::NonNegative },
         }
     });
-    let radix = cx.radix(count, factor_bits[0]);
-    let square = cx.node.inputs.first() == cx.node.inputs.get(1);
     let sliced = match square {
         true => Sliced::new(count, |count| Square::new(count, factors[0], out_bits, radix))?,
         false => Sliced::new(count, |count| Multiply::new(count, factors, out_bits, radix))?,
     };
     Ok(fitted(Some(factor_bits), 0, sliced, 0))
+}
+
+/// Widths of both factors, the wider one's being that of the products where its shares have it: it
+/// has no wrap to find then, and its bits choose nothing.
+fn without_wraps(cx: &NodeContext<'_>, mut bits: [u32; 2]) -> [u32; 2] {
+    let wider = usize::from(bits[1] > bits[0]);
+    if cx.graph.input_of(cx.node, wider).format.bits >= cx.out_bits() {
+        bits[wider] = bits[wider].max(cx.out_bits());
+    }
+    bits
 }
 
 fn lookup(cx: &NodeContext<'_>) -> Result<Action> {

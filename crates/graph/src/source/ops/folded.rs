@@ -19,6 +19,8 @@ const FINE: u32 = 11;
 const PIECES: std::ops::RangeInclusive<u32> = 3..=8;
 /// Bits after the point beyond those that the argument within a piece needs.
 const GUARDS: std::ops::RangeInclusive<u32> = 1..=3;
+/// Lowest bits of the argument that tables may leave out.
+const DULL: std::ops::RangeInclusive<u32> = 0..=2;
 /// Bits that a round is worth: an eighth of what it is on a link with delay, since models run on
 /// links of all kinds, and a plan for one with delay can still take a table.
 const ROUND: usize = ROUND_BYTES as usize;
@@ -160,14 +162,15 @@ impl Smooth {
 
 /// The curves that there are for arguments of so many bits.
 fn curves(bits: u32, value: impl Fn(i64) -> f64) -> Vec<Curve> {
-    let whole = (bits <= TABLED).then(|| Curve::whole(bits, &value));
+    let tables = DULL.filter(|dull| bits <= TABLED && *dull < bits);
+    let tables = tables.map(|dull| Curve::coarse(bits, dull, &value));
     let pairs = PIECES.flat_map(|pieces| GUARDS.map(move |guard| [pieces, guard]));
     let lines = pairs.filter(|[pieces, _]| *pieces < bits).map(|numbers| {
         let lines = Lines::new(bits, numbers, &value).map(Curve::Lines)?;
         // Files hold shorter numbers than there can be.
         Curve::of(&lines.numbers())
     });
-    whole.into_iter().chain(lines).flatten().collect()
+    tables.chain(lines).flatten().collect()
 }
 
 /// A ReLU and what the function is above or below it.

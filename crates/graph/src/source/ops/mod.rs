@@ -15,6 +15,7 @@ mod concat;
 mod conv;
 mod embedding;
 mod folded;
+mod gate;
 mod gelu;
 mod gemm;
 mod identity;
@@ -47,6 +48,7 @@ pub use combinations::Combinations;
 pub use concat::Concat;
 pub use conv::Conv;
 pub use embedding::Embedding;
+pub use gate::Gate;
 pub use gelu::Gelu;
 pub use gemm::Gemm;
 pub use identity::Identity;
@@ -102,6 +104,7 @@ operators! {
     View,
     Pad,
     Multiply,
+    Gate,
     Scale,
     Table,
     Embedding,
