@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ot::{Kept, SessionId, Setup};
+use ot::{SessionId, Setup};
 use ring::Random;
 use ring::word::signed;
 use wire::{Channel, Phase, Result};
@@ -112,11 +112,14 @@ impl Client {
             handshake::client(channel, &mut rng, asking, count)?;
         let resumed = keeping.kept.is_some();
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
-        let (source, kept) = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
-        if let (Some(keys), Some(kept)) = (asking.keys, kept) {
+        let mut source = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
+        let mut course = Course::new(&plan, agreed.inputs)?;
+        let party = Party::Client { keys: &keys, input: &[], threads };
+        let end = &mut Endpoint { channel, party, source: &mut source, rng: &mut rng };
+        course.send_ahead(end, &plan)?;
+        if let (Some(keys), Some(kept)) = (asking.keys, source.finish(channel)?) {
             keys.put(kept);
         }
-        let course = Course::new(&plan, agreed.inputs)?;
         let (offered, plan) = (Offered::new(&plan, &provenance), Arc::new(plan));
         let done = 0;
         Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })
@@ -174,21 +177,21 @@ impl Client {
     }
 }
 
-/// Base oblivious transfers of a session, where the plan consumes correlations at all, and those
-/// that are kept for a later one.
+/// Base oblivious transfers of a session but for the last flight, where the plan consumes
+/// correlations at all.
 pub(super) fn correlation_source(
     channel: &mut Channel,
     rng: &mut Random,
     agreed: &Agreed,
     plan: &Plan,
     keeping: Keeping,
-) -> Result<(CorrelationSource, Option<Kept>)> {
+) -> Result<CorrelationSource> {
     if plan.evaluated().is_some() {
-        return Ok((CorrelationSource::none(rng), None));
+        return Ok(CorrelationSource::none(rng));
     }
     let setup = Setup::new(SessionId(agreed.session), plan.settings().sourcing());
     let Keeping { kept, keeps } = keeping;
-    CorrelationSource::resume(channel, rng, Setup { kept, keeps, ..setup })
+    CorrelationSource::begin(channel, rng, Setup { kept, keeps, ..setup })
 }
 
 fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {

@@ -203,13 +203,13 @@ fn attend<'a>(
     progress(Progress::Agreed(agreed.inputs));
     let mut rng = random()?;
     let keys = ServerKeys::setup(channel, plan, &agreed, encoded.key_cache())?;
-    let (mut source, kept) = correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
-    kept.into_iter().for_each(keep);
-    let source = &mut source;
-    progress(Progress::SetUp);
+    let source = &mut correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
     let party = Party::Server { keys: &keys, weights: encoded.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs)?;
     let end = &mut Endpoint { channel, party, source, rng: &mut rng };
+    course.send_ahead(end, plan)?;
+    end.source.finish(end.channel)?.into_iter().for_each(keep);
+    progress(Progress::SetUp);
     while !course.is_over() {
         let done = |course: &Course| (course.done() * batch).min(agreed.inputs);
         let turn = loop {

@@ -220,8 +220,10 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
             |channel| server::session(&plan, &prepared, 2, channel).map(|_| ()),
         )
     };
-    let setup = frames(0, None).1.frames.len();
-    let until = frames(1, None).1.frames.len();
+    // The preparation follows the server's last frame of the setup without a turn between them.
+    let all = frames(1, None).1.frames;
+    let proof = all.iter().position(|frame| frame.first() == Some(&wire::tags::TREE_PROOF));
+    let (setup, until) = (proof.unwrap() + 1, all.len());
     assert!(setup >= 5 && until > setup + 2, "{setup} to {until}");
     for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize] {
         for frame in setup..until {
