@@ -1,8 +1,9 @@
 """Hold the simulator of fleets against servers and clients on this machine.
 
-Starts K `tacit serve` processes, measures what a session costs while nothing else runs, lets client processes begin
-sessions at random moments at several loads, and plays the same moments in the simulator with these costs. Prints
-the percentiles of both. The machine must have nothing else to do: `others` says how many cores other programs used.
+Starts K `tacit serve` processes, measures what a session costs while nothing else runs and among other sessions,
+lets client processes begin sessions at random moments at several loads, and plays the same moments in the
+simulator with these costs. Prints the percentiles of both. The machine must have nothing else to do: all processor
+time counts, that of the kernel for sockets too, but for what the machine uses while idle.
 
     .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2 --seconds 60
 
@@ -33,12 +34,18 @@ from tacit.measure.bench import random_examples
 from tacit.measure.machine import machine
 from tacit.model import Model
 from tacit.session.client import Client
-from tacit.session.usage import Usage
 
 START_SECONDS = 60.0
 THREADS = 48
 """Sessions of one client process at a time, at most."""
 SEEDS = 5
+IDLE_SECONDS = 3.0
+BUSY = 0.75
+"""The load at which sessions slow each other: the part of all cores that they would take alone."""
+SESSIONS = 4
+"""How many times the repeats of a session alone are measured then."""
+PAUSE = 3.0
+"""Pauses between sessions whose costs are measured, on average, in durations of a session."""
 
 
 class Server(NamedTuple):
@@ -75,11 +82,11 @@ def listening(name: str, command: list[str], folder: Path) -> Iterator[dict[str,
         process.wait()
 
 
-def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> list[Server]:
+def started(stack: ExitStack, options: argparse.Namespace, folder: Path, behind_door: bool) -> list[Server]:
     """Starts the servers, and gives what clients dial: these, or their door."""
     identity = ["--key-file", str(folder / "key")]
     door: dict[str, Any] | None = None
-    if options.door:
+    if behind_door:
         where = ["--listen", "127.0.0.1:0", "--control", "127.0.0.1:0", "--secret", str(folder / "secret")]
         door = stack.enter_context(listening("door", ["fleet", "door", *where, *identity], folder))
         identity += ["--fleet", door["control"], "--fleet-secret", str(folder / "secret")]
@@ -91,24 +98,33 @@ def started(stack: ExitStack, options: argparse.Namespace, folder: Path) -> list
     return servers if door is None else [Server(door["listening"], door["pin"], door["lines"])]
 
 
-def measured(server: Server, x: NDArray[np.float32], repeat: int) -> dict[str, Any]:
-    """The costs of a session on a warm server, one after another, in the words of `bench model --json`."""
-    for _ in range(3):
-        server.client().predict(x)
+def measured(servers: Sequence[Server], x: NDArray[np.float32], repeat: int, background: float) -> dict[str, Any]:
+    """The costs of a session on warm servers that meets no other, in the words of `bench model --json`.
+
+    Sessions come at random moments to the servers in turn, as they do under a load: those that follow each other at
+    once find caches and cores awake, and take up to a fifth less. An idle machine uses `background` cores.
+    """
+    began = time.monotonic()
+    for at in range(3 * len(servers)):
+        servers[at % len(servers)].client().predict(x)
+    mean = PAUSE * (time.monotonic() - began) / (3 * len(servers))
+    pauses = np.random.default_rng(0).exponential(mean, repeat).tolist()
     time.sleep(0.5)
-    known, usage, runs = len(server.sessions()), Usage(), []
-    for _ in range(repeat):
+    known, runs = [len(server.sessions()) for server in servers], []
+    before, start = busy(), time.monotonic()
+    for at, pause in enumerate(pauses):
+        time.sleep(pause)
         began = time.monotonic()
-        report = server.client().predict(x).report
+        report = servers[at % len(servers)].client().predict(x).report
         runs.append((time.monotonic() - began, report))
-    client = float(usage.report()["cpu_seconds"]) / repeat
-    until = time.monotonic() + START_SECONDS
-    while len(server.sessions()) < known + repeat and time.monotonic() < until:
-        time.sleep(0.05)
-    own = [float(line["cpu_seconds"]) for line in server.sessions()[known:]]
+    used = busy() - before - background * (time.monotonic() - start)
+    time.sleep(0.5)
+    lines = [line for server, first in zip(servers, known, strict=True) for line in server.sessions()[first:]]
+    own = [float(line["cpu_seconds"]) for line in lines]
     runs.sort(key=lambda each: each[0])
     middle = runs[(repeat - 1) // 2]
-    cpu = {"client": client, "server": sum(own) / len(own)}
+    at_server = sum(own) / len(own)
+    cpu = {"client": used / repeat - at_server, "server": at_server}
     seconds = {"seconds": middle[0], "all_seconds": [each for each, _ in runs]}
     return {**middle[1], **seconds, "threads": 1, "network": None, "inputs": len(x), "cpu_seconds": cpu}
 
@@ -138,29 +154,51 @@ def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tu
         pipe.send([each.result() for each in waiting])
 
 
+class Driven(NamedTuple):
+    """How long each session took, and the processor seconds of a session, of both parties and the kernel."""
+
+    durations: list[float | str]
+    cpu_seconds: float
+
+
 def driven(
-    servers: Sequence[Server], x: NDArray[np.float32], moments: NDArray[np.float64], workers: int
-) -> tuple[list[float | str], float]:
-    """Sessions at `moments` (N,) in seconds, at the servers in turn: how long each took, and cores in use."""
+    servers: Sequence[Server],
+    x: NDArray[np.float32],
+    moments: NDArray[np.float64],
+    options: argparse.Namespace,
+) -> Driven:
+    """Sessions at `moments` (N,) in seconds, at the servers in turn, by client processes."""
     context = multiprocessing.get_context("spawn")
     planned = [(moment, at % len(servers)) for at, moment in enumerate(moments.tolist())]
     pipes, processes = [], []
-    for worker in range(workers):
+    for worker in range(options.workers):
         here, there = context.Pipe()
-        processes.append(context.Process(target=clients, args=(servers, x, planned[worker::workers], there)))
+        mine = planned[worker :: options.workers]
+        processes.append(context.Process(target=clients, args=(servers, x, mine, there)))
         processes[-1].start()
         pipes.append(here)
     for here in pipes:
         here.recv()
     time.sleep(1.0)
-    used, start = busy(), time.monotonic() + 0.1
+    before, start = busy(), time.monotonic()
     for here in pipes:
-        here.send(start)
+        here.send(start + 0.1)
     found = [here.recv() for here in pipes]
-    cores = (busy() - used) / (time.monotonic() - start)
+    used = busy() - before - options.background * (time.monotonic() - start)
     for process in processes:
         process.join()
-    return [each for part in found for each in part], cores
+    return Driven([each for part in found for each in part], used / len(moments))
+
+
+def contended(dialled: Sequence[Server], x: NDArray[np.float32], alone: float, options: argparse.Namespace) -> float:
+    """Processor seconds of a session while others run, where it takes `alone` seconds when it meets none.
+
+    Sessions come at random moments for a load of their own, as many as keep the cores busy most of the time.
+    """
+    number = SESSIONS * options.repeat
+    rate = BUSY * len(os.sched_getaffinity(0)) / alone
+    moments = np.sort(np.random.default_rng(1).random(number)) * number / rate
+    return driven(dialled, x, moments, options).cpu_seconds
 
 
 def busy() -> float:
@@ -172,13 +210,12 @@ def busy() -> float:
 def compared(
     load: float, dialled: Sequence[Server], x: NDArray[np.float32], costs: Costs, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """A load by measurement and by simulation."""
+    """A load by measurement and by simulation: so much of all cores as sessions take among others."""
     cores = len(os.sched_getaffinity(0))
-    each = costs.server_seconds + costs.client_seconds
     random = np.random.default_rng(round(1e4 * load))
-    moments = np.sort(random.random(random.poisson(load * cores / each * options.seconds)) * options.seconds)
-    durations, used = driven(dialled, x, moments, options.workers)
-    others = used - each * len(moments) / options.seconds
+    rate = load * cores / options.busy_seconds
+    moments = np.sort(random.random(random.poisson(rate * options.seconds)) * options.seconds)
+    durations, cpu_seconds = driven(dialled, x, moments, options)
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
     balance = "door" if options.door else "turns"
     fleet = Fleet(options.servers, cores, balance=balance, clients_share_cores=True)
@@ -192,7 +229,7 @@ def compared(
         "rate": len(moments) / options.seconds,
         "sessions": len(real),
         "failed": {name: failed.count(name) for name in set(failed)},
-        "others": others,
+        "cpu_seconds": cpu_seconds,
         "measured": wanted,
         "simulated": found,
         "errors": errors,
@@ -214,24 +251,34 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     options = parser.parse_args()
     x = random_examples(Model(options.model)).x
+    before = busy()
+    time.sleep(IDLE_SECONDS)
+    options.background = (busy() - before) / IDLE_SECONDS
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        with listening("alone", ["serve", str(options.model), "--listen", "127.0.0.1:0"], Path(folder)) as first:
-            report = measured(Server(first["listening"], first["pin"], first["lines"]), x, options.repeat)
-        dialled = started(stack, options, Path(folder))
+        dialled = started(stack, options, Path(folder), behind_door=False)
+        report = measured(dialled, x, options.repeat, options.background)
+        if options.door:
+            stack.close()
+            dialled = started(stack, options, Path(folder), behind_door=True)
         costs = of(report)
-        parties = f"server {costs.server_seconds:.4f} s, client {costs.client_seconds:.4f} s"
-        print(f"a session takes {costs.seconds():.4f} s, {parties} of processors")
+        each = costs.server_seconds + costs.client_seconds
+        options.busy_seconds = contended(dialled, x, each, options)
+        costs = costs.contended(options.busy_seconds)
+        print(f"an idle machine has {options.background:.3f} cores in use")
+        print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors", end=", ")
+        print(f"{options.busy_seconds:.4f} s among others")
         rows = [compared(float(load), dialled, x, costs, options) for load in options.loads.split(",")]
-    print("load  rate/s  sessions  others  p50 measured, simulated         p99 measured, simulated")
+    print("load  rate/s  sessions  processors  p50 measured, simulated         p99 measured, simulated")
     for row in rows:
         halves = (
             f"{row['measured'][name]:.4f} s, {row['simulated'][name]:.4f} s ({100 * row['errors'][name]:+.0f} %)"
             for name in ("p50", "p99")
         )
-        said = f"{row['load']:.2f}  {row['rate']:6.2f}  {row['sessions']:8}  {row['others']:6.2f}  "
+        said = f"{row['load']:.2f}  {row['rate']:6.2f}  {row['sessions']:8}  {row['cpu_seconds']:8.4f} s  "
         print(said + "   ".join(halves), row["failed"] or "")
     if options.json is not None:
         shown = {name: value for name, value in report.items() if name not in ("plan", "layers")}
+        shown["contention"] = costs.contention
         content = {"machine": machine(), "servers": options.servers, "door": options.door, "costs": shown, "rows": rows}
         options.json.write_text(json.dumps(content) + "\n", encoding="utf-8")
     sys.exit(0 if all(row["within"] and not row["failed"] for row in rows) else 1)

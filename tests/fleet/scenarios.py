@@ -1,11 +1,12 @@
 """What a fleet must stand: kills, replacement and scaling under load. Each gives the numbers that say whether it did.
 
-`python tests/fleet/scenarios.py build/mnist.tacit FOLDER [kills|rolling|scaling|...]` prints them at full size.
+`python tests/fleet/scenarios.py build/mnist.tacit FOLDER [kills|rolling|scaling|doors|...]` prints them at full size.
 """
 
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -153,6 +154,40 @@ def rolling(stage: Stage, sessions: int, clients: int) -> dict:
     }
 
 
+def doors(stage: Stage, sessions: int, clients: int, times: int = 2) -> dict:
+    """The door is killed under load; it comes back at its ports, where clients and servers find it again."""
+    before = stage.fleet.status()["door"]
+    seen: dict = {"killed_doors": 0, "same_place": True, "seconds_to_come_back": []}
+
+    def kill(crowd: Crowd) -> None:
+        for _ in range(times):
+            time.sleep(2)
+            pid = stage.fleet.status()["door"]["pid"]
+            os.kill(pid, signal.SIGKILL)
+            seen["killed_doors"] += 1
+            began = time.monotonic()
+            now = until(lambda pid=pid: back(pid), what="the door")
+            seen["seconds_to_come_back"].append(round(time.monotonic() - began, 1))
+            seen["same_place"] &= all(now[name] == before[name] for name in ("address", "control", "pin"))
+        seen["under_load"] = not crowd.done.is_set()
+
+    def back(pid: int) -> dict | None:
+        door = stage.fleet.status()["door"]
+        return door if door.get("pid") not in (None, pid) and len(stage.fleet.servers()) == len(servers) else None
+
+    servers = {one["server"] for one in stage.fleet.servers()}
+    outcome = stage.crowd(clients).run(sessions, kill)
+    seen["same_servers"] = {one["server"] for one in stage.fleet.servers()} == servers
+    return {
+        "scenario": "doors",
+        "sessions": sessions,
+        "clients": clients,
+        **outcome.numbers(),
+        **stage.spent(),
+        **seen,
+    }
+
+
 def scaling(stage: Stage, sessions: int, clients: int) -> dict:
     """1 to 4 to 1 servers under load, as an operator asks."""
     seen: dict = {}
@@ -182,6 +217,7 @@ FULL = {
     "kills": (kills, (4, 4), 1000, 50),
     "rolling": (rolling, (4, 4), 400, 16),
     "scaling": (scaling, (1, 4), 400, 16),
+    "doors": (doors, (4, 4), 400, 16),
 }
 
 

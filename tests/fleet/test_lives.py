@@ -6,7 +6,9 @@ import socket
 import time
 
 import numpy as np
-from tacit import Client, Model
+import pytest
+from databases import postgresql
+from tacit import Client, Model, RefusedError
 from tacit.session.watch import get
 
 from fleet.fleets import command, fleet_file, ray, until
@@ -130,6 +132,23 @@ def test_the_file_is_applied_to_a_fleet_that_runs(fleets, mnist, digits):
         assert np.array_equal(client.predict(digits[:1]).outputs, Model(mnist).simulate(digits[:1]))
     fleet.file.write_text(text)
     assert fleet.stop() == 0
+
+
+def test_a_ledger_in_a_database_counts_for_all_servers(fleets, mnist, digits):
+    with postgresql() as database:
+        head = f'ledger = "{database.url}"\nbudget = "total=3"'
+        fleet = fleets(fleet_file(mnist, replicas=(2, 2), head=head))
+        door = fleet.status()["door"]
+        client = Client(door["address"], pin=door["pin"], retry_for=20)
+        for _ in range(3):
+            assert np.array_equal(client.predict(digits[:1]).outputs, Model(mnist).simulate(digits[:1]))
+        with pytest.raises(RefusedError, match="3 of 3 inputs in all"):
+            client.predict(digits[:1])
+        code, shown = command("budget", "show", "--ledger", database.url)
+        assert code == 0
+        assert [(row["client"], row["used"]) for row in shown["rows"]] == [("addr:127.0.0.1", 3)]
+        assert "needless" not in fleet.errors.read_text()
+        assert fleet.stop() == 0
 
 
 def test_the_dashboard_and_the_metrics_are_there(fleets, mnist, digits):

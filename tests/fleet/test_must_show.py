@@ -3,7 +3,7 @@
 import pytest
 
 from fleet.fleets import until
-from fleet.scenarios import Stage, kills, rolling, scaling
+from fleet.scenarios import Stage, doors, kills, rolling, scaling
 
 
 @pytest.fixture
@@ -59,6 +59,18 @@ def test_servers_come_and_go_without_a_failed_session(stage):
     assert (found["failed"], found["errors"]) == (0, {})
     assert found["charged"] == found["answered"]
     assert found["at_servers_only"] == found["at_clients_only"] == 0
+
+
+def test_a_door_that_is_killed_comes_back_at_its_ports(stage):
+    found = doors(stage((2, 2), 6), 150, 6)
+    print(found)
+    assert (found["answered"], found["wrong"], found["unlike"], found["given_up"]) == (150, 0, 0, 0)
+    assert (found["killed_doors"], found["same_place"], found["same_servers"]) == (2, True, True)
+    assert (found["twice_at_servers"], found["twice_at_clients"]) == (0, 0)
+    # The ledger counts what servers redeemed, whichever door gave the tickets.
+    assert found["charged"] == found["tickets_audited"]
+    assert found["answered"] <= found["charged"] <= found["answered"] + found["failed"]
+    assert all(error.startswith(("TransportError: ", "BusyError: ")) for error in found["errors"])
 
 
 def test_the_load_decides_how_many_servers_there_are(stage):

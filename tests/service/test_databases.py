@@ -1,48 +1,25 @@
 """Budgets that servers share in a PostgreSQL database."""
 
 import os
-import socket
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from databases import postgresql
 from faults.parties import ServerProcess, ask
 from tacit.cli.door import DoorCommand
 from tacit.session.place import Place
 
-SCRIPT = Path(__file__).parents[2] / "crates" / "service" / "tests" / "postgresql" / "cluster.sh"
 PATIENT = {"timeout_seconds": 30, "connect_seconds": 30}
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A PostgreSQL: its port, the folder of its socket, and the process whose input it lives by."""
-
-    port: int
-    folder: str
-    process: subprocess.Popen[str]
-
-    def end(self) -> None:
-        self.process.communicate()
 
 
 @pytest.fixture
 def cluster():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = ["sh", str(SCRIPT), str(port)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        folder = process.stdout.readline().strip()
-        if folder == "absent":
-            pytest.skip("PostgreSQL (initdb, postgres, psql) is not installed")
-        assert folder, "PostgreSQL is installed and does not start"
-        yield Cluster(port, folder, process)
+    with postgresql() as found:
+        yield found
 
 
 def test_two_servers_share_a_budget_in_a_database(job, tacit, cluster):
-    port, folder = cluster.port, cluster.folder
-    url = f"postgresql://tacit:needless@localhost:{port}/postgres?sslrootcert={folder}/ca.pem"
+    url = cluster.url
     told = tacit("budget", "show", "--ledger", url)
     assert told.code == 1
     assert "does not exist" in told.err
@@ -55,7 +32,7 @@ def test_two_servers_share_a_budget_in_a_database(job, tacit, cluster):
             spent = ask(server.address, job.x, **PATIENT)["error"]
             assert "3 of 3 inputs in all" in spent["message"]
         shown = tacit("budget", "show", "--ledger", url, "--json").json
-        assert shown["ledger"] == f"postgresql://tacit@localhost:{port}/postgres"
+        assert shown["ledger"] == f"postgresql://tacit@localhost:{cluster.port}/postgres"
         (row,) = shown["rows"]
         assert (row["client"], row["used"]) == ("addr:127.0.0.1", 3)
         assert tacit("budget", "reset", "--ledger", url, "--all", "--json").json["reset"] == 1

@@ -12,7 +12,7 @@ use crate::planner::rates::Conditions;
 use crate::provenance::{Provenance, hexadecimal};
 use crate::step::Step;
 use crate::step::linear::LinearProtocol;
-use crate::step::spent::{Part, Spent, counted};
+use crate::step::spent::{Part, counted};
 
 /// Bytes each way, with frame headers, before TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -213,27 +213,27 @@ impl Report {
 
     fn foreseen(plan: &Plan, inputs: usize, conditions: Option<&Conditions>) -> Self {
         type Key = (Phase, Option<usize>);
-        let mut entries: Vec<(Key, Spent)> = Vec::new();
+        let mut entries: Vec<(Key, Foreseen)> = Vec::new();
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
         for part in counted(plan.parts(inputs)) {
             let key = (part.phase, part.step);
             let place = *places.entry(key).or_insert_with(|| {
-                entries.push((key, Spent::default()));
+                entries.push((key, Foreseen::default()));
                 entries.len() - 1
             });
+            // As the planner counts them: nothing of a part hides behind another.
+            let seconds = conditions.map_or(0.0, |conditions| conditions.seconds(part.spent));
             if let Some((_, known)) = entries.get_mut(place) {
-                add_up(&mut known.cost, part.spent.cost);
-                known.work += part.spent.work;
+                known.add(Foreseen { cost: part.spent.cost, seconds });
             }
         }
-        let usage = |spent: &Spent| {
-            Usage::new(spent.cost, conditions.map(|conditions| conditions.seconds(*spent)))
+        let usage = |known: &Foreseen| {
+            Usage::new(known.cost, conditions.is_some().then_some(known.seconds))
         };
         let sum = |wanted: &dyn Fn(Phase) -> bool| {
-            let mut sum = Spent::default();
-            for (_, spent) in entries.iter().filter(|((phase, _), _)| wanted(*phase)) {
-                add_up(&mut sum.cost, spent.cost);
-                sum.work += spent.work;
+            let mut sum = Foreseen::default();
+            for (_, known) in entries.iter().filter(|((phase, _), _)| wanted(*phase)) {
+                sum.add(*known);
             }
             usage(&sum)
         };
@@ -243,10 +243,10 @@ impl Report {
             offline: phase(Phase::Preprocess),
             online: phase(Phase::Online),
         };
-        let layers = entries.iter().filter_map(|((phase, index), spent)| {
+        let layers = entries.iter().filter_map(|((phase, index), known)| {
             let step = index.and_then(|index| plan.steps().get(index));
             let memory_bytes = step.filter(|_| *phase == Phase::Online).map(Step::memory);
-            Some(LayerReport { memory_bytes, ..layer(plan, *phase, *index, usage(spent))? })
+            Some(LayerReport { memory_bytes, ..layer(plan, *phase, *index, usage(known))? })
         });
         let layers = layers.collect();
         Self::new(plan, inputs, sum(&|_| true), phases, layers)
@@ -289,10 +289,20 @@ pub fn work_by_phase(plan: &Plan) -> Vec<(Phase, Work)> {
     counted(plan.parts(1)).map(of).collect()
 }
 
-fn add_up(sum: &mut Cost, cost: Cost) {
-    sum.client_to_server += cost.client_to_server;
-    sum.server_to_client += cost.server_to_client;
-    sum.rounds += cost.rounds;
+/// What parts of a session cost, and the seconds of them.
+#[derive(Clone, Copy, Default)]
+struct Foreseen {
+    cost: Cost,
+    seconds: f64,
+}
+
+impl Foreseen {
+    fn add(&mut self, other: Self) {
+        self.cost.client_to_server += other.cost.client_to_server;
+        self.cost.server_to_client += other.cost.server_to_client;
+        self.cost.rounds += other.cost.rounds;
+        self.seconds += other.seconds;
+    }
 }
 
 fn layer(plan: &Plan, phase: Phase, index: Option<usize>, usage: Usage) -> Option<LayerReport> {

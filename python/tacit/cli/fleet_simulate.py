@@ -1,7 +1,7 @@
 """`tacit fleet simulate`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -108,6 +108,21 @@ class FleetOptions:
         ),
     ] = False
 
+    contention: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=16,
+            metavar="FACTOR",
+            help="Processor time of a session while all cores are busy, over that of one alone. Default: as the costs "
+            "say, or 1.",
+        ),
+    ] = None
+
+    def slowed(self, costs_: costs.Costs) -> costs.Costs:
+        """Costs with the contention that was asked for."""
+        return costs_ if self.contention is None else replace(costs_, contention=self.contention)
+
     def fleet(self, costs_: costs.Costs) -> "Fleet":
         """The fleet that was asked for, of one server."""
         from tacit.fleet.simulation.door import DoorSettings
@@ -183,7 +198,7 @@ def study(
         from tacit.fleet.simulation.study import Study
     except ModuleNotFoundError as error:
         raise MisuseError(f"the simulator needs {error.name}: pip install 'tacit[fleet]'") from error
-    return Study(measured, options.fleet(measured), load.load(), dollars, seed)
+    return Study(options.slowed(measured), options.fleet(measured), load.load(), dollars, seed)
 
 
 def tables(content: dict[str, Any]) -> Iterator[Table]:

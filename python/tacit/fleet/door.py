@@ -6,6 +6,7 @@ again.
 """
 
 import json
+import os
 import threading
 from typing import Any
 
@@ -51,9 +52,9 @@ class DoorHost:
                 log.event(**{name: value for name, value in event.items() if name != "time"})
 
     def info(self) -> dict[str, Any]:
-        """Where clients and servers find it, and its pin."""
+        """Where clients and servers find it, its pin, and the number of its process."""
         door = self.door
-        return {"address": door.address, "control": door.control, "pin": door.pin}
+        return {"address": door.address, "control": door.control, "pin": door.pin, "pid": os.getpid()}
 
     def metrics(self) -> str:
         """Its metrics as text in Prometheus's format."""

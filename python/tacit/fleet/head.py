@@ -94,10 +94,11 @@ class Head:
         """Take what the door and the servers say."""
         self.ask_door()
         known = {each["id"]: each for each in self.at_door.get("servers", [])}
+        waiting: dict[str, int] = self.at_door.get("waiting_by_model", {})
         for pool in self.pools.values():
             for line in pool.watch():
                 self.tell(line)
-            pool.queued = int(self.at_door.get("waiting", 0)) if len(self.pools) == 1 else 0
+            pool.queued = waiting.get(pool.name, 0)
             for member in pool.members.values():
                 member.warm = known.get(member.id, {}).get("state") == "ready"
         if self.followed and self.gone() and not self.stopping:

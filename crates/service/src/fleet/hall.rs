@@ -260,6 +260,7 @@ impl Hall {
         json!({
             "servers": floor.roster.shown(Instant::now()),
             "waiting": floor.queue.len(),
+            "waiting_by_model": floor.queue.by_model(&floor.roster.models()),
             "relayed": self.relays.load(Ordering::SeqCst),
             "tickets": {
                 "issued": issued, "redeemed": redeemed, "expired": expired,

@@ -4,7 +4,7 @@
 //! and among those the one that has waited longest. When the queue is full, a client of whom few wait
 //! displaces the latest of the client of whom most do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::fleet::roster::Wanted;
 
@@ -55,6 +55,18 @@ impl Queue {
         self.waiting.len()
     }
 
+    /// How many wait for each of `models` by name; who names none wants the only one.
+    pub(crate) fn by_model(&self, models: &[String]) -> BTreeMap<String, usize> {
+        let count = |name: &String| {
+            let hash = runtime::model_name(name);
+            let wants = |one: &&Waiting| {
+                one.wanted.model == hash || (one.wanted.model == [0; 32] && models.len() == 1)
+            };
+            (name.clone(), self.waiting.iter().filter(wants).count())
+        };
+        models.iter().map(count).collect()
+    }
+
     /// Those who wait in the order of their turns: number and wish.
     pub(crate) fn order(&self) -> Vec<(u64, &Wanted)> {
         let mut ahead: HashMap<&str, usize> = HashMap::new();
@@ -76,6 +88,22 @@ mod tests {
 
     fn wanted() -> Wanted {
         Wanted { model: [0; 32], reveal: None, kept: None }
+    }
+
+    #[test]
+    fn those_who_wait_are_counted_by_model() {
+        let mut queue = Queue::default();
+        let of = |name: &str| Wanted { model: runtime::model_name(name), ..wanted() };
+        for wish in [of("digits"), of("digits"), of("letters"), of("others"), wanted()] {
+            queue.enter("a", wish, 9).unwrap();
+        }
+        let both = queue.by_model(&["digits".into(), "letters".into()]);
+        assert_eq!(
+            both.into_iter().collect::<Vec<_>>(),
+            [("digits".into(), 2), ("letters".into(), 1)]
+        );
+        let only = queue.by_model(&["digits".into()]);
+        assert_eq!(only.get("digits"), Some(&3), "whoever names no model wants the only one");
     }
 
     fn numbers(queue: &Queue) -> Vec<u64> {

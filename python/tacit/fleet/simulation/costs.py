@@ -1,7 +1,7 @@
 """What a session costs: processor time of both parties, bytes and rounds by phase, as `tacit bench model` measures."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,10 @@ class Phase:
 class Costs:
     """A session of a `model` with so many `inputs`, and how its duration varies: factors of measured repeats.
 
-    `egress_bytes` go from the server to the client. `network` is the link that the session was planned for.
+    Phases are the means of all repeats, to which the factors are relative, so that these do not change how much is
+    computed in all. `egress_bytes` go from the server to the client. `network` is the link that the session was
+    planned for. `contention` says how many times the processor time of a session alone one takes while all cores of a
+    machine are busy with others.
     """
 
     model: str
@@ -52,6 +55,7 @@ class Costs:
     egress_bytes: int
     network: str | None = None
     factors: tuple[float, ...] = (1.0,)
+    contention: float = 1.0
 
     @property
     def server_seconds(self) -> float:
@@ -76,6 +80,17 @@ class Costs:
     def seconds(self, link: Network = LOOPBACK) -> float:
         """How long a session takes on an idle machine over a link."""
         return sum(phase.seconds(link) for phase in self.phases)
+
+    def contended(self, busy_seconds: float) -> "Costs":
+        """The same where a session takes `busy_seconds` of both parties' processors while all cores are busy.
+
+        Parties that compute at the same time slow each other in the measured session already.
+        """
+        together = 2 * sum(phase.both for phase in self.phases)
+        alone = self.server_seconds + self.client_seconds - together
+        if alone <= 0:
+            return self
+        return replace(self, contention=max(1.0, (busy_seconds - together) / alone))
 
 
 def link_of(text: str | None) -> Network:
@@ -111,16 +126,17 @@ def of(report: dict[str, Any], name: str = "the report") -> Costs:
         if (report.get("threads") or 1) != 1:
             raise MisuseError(f"{name} was measured with several threads; measure with --threads 1")
         link, total = link_of(report.get("network")), float(report["seconds"])
-        cpu = report.get("cpu_seconds")
-        phases = tuple(phase(report["phases"][each], total, cpu, link) for each in PHASES)
-        middle = sorted(report.get("all_seconds") or [total])
+        cpu, runs = report.get("cpu_seconds"), [float(each) for each in report.get("all_seconds") or [total]]
+        mean = sum(runs) / len(runs)
+        phases = tuple(phase(report["phases"][each], total, mean / total, cpu, link) for each in PHASES)
         return Costs(
             model=Path(str(report["model"])).stem,
             inputs=int(report["inputs"]),
             phases=phases,
             egress_bytes=int(report["bytes"]["server_to_client"]),
             network=report.get("network"),
-            factors=tuple(float(each) / middle[(len(middle) - 1) // 2] for each in middle),
+            factors=tuple(each / mean for each in sorted(runs)),
+            contention=float(report.get("contention") or 1.0),
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise MisuseError(
@@ -128,8 +144,11 @@ def of(report: dict[str, Any], name: str = "the report") -> Costs:
         ) from error
 
 
-def phase(cost: dict[str, Any], total: float, cpu: dict[str, float] | None, link: Network) -> Phase:
-    """A phase of a report, to which processor time belongs by its part of all seconds."""
+def phase(cost: dict[str, Any], total: float, stretch: float, cpu: dict[str, float] | None, link: Network) -> Phase:
+    """A phase of a report of a session that took `total` seconds, of which processor time belongs to it by its part.
+
+    Processor time is the mean of all runs: `stretch` is how many times as long they took, on average, as this one.
+    """
     seconds, rounds = float(cost["seconds"]), int(cost["rounds"])
     moved = sum(map(int, cost["bytes"].values()))
     wire = Phase(0, 0, 0, 0, moved, rounds).wire(link)
@@ -137,6 +156,7 @@ def phase(cost: dict[str, Any], total: float, cpu: dict[str, float] | None, link
         computed = max(0.0, seconds - wire)
         return Phase(computed, computed, computed, 0.0, moved, rounds, max(0.0, wire - seconds))
     part = seconds / total
+    seconds *= stretch
     server, client = float(cpu["server"]) * part, float(cpu["client"]) * part
     surplus = server + client + wire - seconds
     both = min(max(surplus, 0.0), server, client)

@@ -15,7 +15,7 @@ from tacit.fleet.simulation.costs import LOOPBACK, Costs
 from tacit.fleet.simulation.door import Balance, Chance, Door, DoorSettings, Turns
 from tacit.fleet.simulation.gate import SESSIONS_PER_CORE, Limits, Server
 from tacit.fleet.simulation.outcome import Outcome
-from tacit.fleet.simulation.sharing import Sharing
+from tacit.fleet.simulation.sharing import Sharing, slowness
 from tacit.session.network import Network
 
 CONNECT_TRIPS = 2
@@ -89,6 +89,7 @@ def slices(costs: Costs, fleet: Fleet, number: int = SLICES) -> list[Slice]:
             wire, sent, beside = wire + sent, 0.0, 0.0
         # A client on a machine of its own computes while its server does, or while nobody waits for it.
         server, client, both = phase.server - phase.both, phase.client - phase.both, phase.both
+        both /= slowness(costs.contention, 2, fleet.cores)  # both parties already slowed each other there
         if not fleet.clients_share_cores:
             away, server, client, both = away + client, phase.server, 0.0, 0.0
         parts = (wire, away, sent, beside, server, client, both)
@@ -106,7 +107,8 @@ class Simulation:
         self.costs, self.fleet, self.load, self.warm = costs, fleet, load, warm
         self.random, self.numbers = Random(seed), np.random.default_rng(seed)
         self.slices = slices(costs, fleet)
-        machines = [Sharing(self.env, fleet.cores) for _ in range(1 if fleet.clients_share_cores else fleet.servers)]
+        count = 1 if fleet.clients_share_cores else fleet.servers
+        machines = [Sharing(self.env, fleet.cores, costs.contention) for _ in range(count)]
         alone = not fleet.clients_share_cores
         self.machines = machines
         self.servers = [
@@ -192,7 +194,7 @@ class Simulation:
                 server.stirs()
 
     def factor(self) -> float:
-        """How much longer than the median a session takes: as one of those that were measured."""
+        """How much longer than on average a session takes: as one of those that were measured."""
         factors = self.costs.factors
         return factors[int(self.random.random() * len(factors))]
 

@@ -1,7 +1,8 @@
 """Processor sharing: tasks divide a capacity evenly, as threads divide cores and transfers divide a network card.
 
-All tasks advance at the same rate: 1 while there are no more of them than the capacity, else the capacity over their
-number. So one clock (`virtual`) says how far every task has come, and the next to end is at the top of a heap.
+All tasks get the same part of the capacity: 1 each while there are no more of them than the capacity, else the
+capacity over their number. Tasks that run at the same time slow each other besides, by caches and memory that they
+share. So one clock (`virtual`) says how far every task has come, and the next to end is at the top of a heap.
 """
 
 from heapq import heappop, heappush
@@ -15,14 +16,25 @@ NEAR = 1e-12
 """Relative difference of two ends that are the same but for rounding."""
 
 
+def slowness(contention: float, tasks: float, capacity: float) -> float:
+    """How many times its time alone a task takes of a core while so many `tasks` run.
+
+    It is 1 for one task and `contention` while all cores are busy, and grows evenly between them.
+    """
+    if capacity <= 1 or tasks <= 1:
+        return 1.0
+    return 1 + (contention - 1) * (min(tasks, capacity) - 1) / (capacity - 1)
+
+
 class Sharing:
     """A capacity in tasks that run at full speed: the cores of a machine, or the streams that fill a card."""
 
-    def __init__(self, env: Environment, capacity: float) -> None:
-        """An idle one; `capacity` is above 0."""
+    def __init__(self, env: Environment, capacity: float, contention: float = 1.0) -> None:
+        """An idle one; `capacity` is above 0, `contention` (1 or more) that of `slowness`."""
         self.env = env
         self.capacity = capacity
-        self.virtual = 0.0
+        self.contention = contention
+        self.virtual = self.spent = 0.0
         self.done = 0.0
         self.since: float = env.now
         self.tasks: list[tuple[float, int, Event, User | None]] = []
@@ -30,18 +42,23 @@ class Sharing:
         self.alarm: Timeout | None = None
         self.planned = (-1, 0.0)
 
-    def rate(self) -> float:
-        """The speed of each task, at most 1."""
+    def part(self) -> float:
+        """The part of the capacity that each task has, at most 1."""
         tasks = len(self.tasks)
         return 1.0 if tasks <= self.capacity else self.capacity / tasks
 
+    def rate(self) -> float:
+        """The speed of each task, at most 1."""
+        return self.part() / slowness(self.contention, len(self.tasks), self.capacity)
+
     def advance(self) -> None:
-        """Bring the clock of the tasks to the present."""
+        """Bring the clocks of the tasks to the present."""
         now = self.env.now
         if self.tasks and now > self.since:
-            step = (now - self.since) * self.rate()
-            self.virtual += step
-            self.done += step * len(self.tasks)
+            part = (now - self.since) * self.part()
+            self.virtual += part / slowness(self.contention, len(self.tasks), self.capacity)
+            self.spent += part
+            self.done += part * len(self.tasks)
         self.since = now
 
     def work(self, seconds: float, user: "User | None" = None) -> Event:
@@ -57,7 +74,7 @@ class Sharing:
     def arm(self) -> None:
         """See to it that somebody looks when the next task ends."""
         if not self.tasks:
-            self.alarm, self.planned, self.virtual = None, (-1, 0.0), 0.0
+            self.alarm, self.planned, self.virtual, self.spent = None, (-1, 0.0), 0.0, 0.0
             return
         rate, (end, number, *_) = self.rate(), self.tasks[0]
         if self.planned != (number, rate):
@@ -94,7 +111,7 @@ class User:
         self.sharing = sharing
         self.tasks = 0
         self.had = 0.0
-        self.mark = sharing.virtual
+        self.mark = sharing.spent
 
     def change(self, by: int) -> None:
         """Take notice that a task begins or ends; the clock of the capacity is at the present."""
@@ -103,9 +120,9 @@ class User:
 
     def settle(self) -> None:
         """Count what the tasks had since the last change."""
-        virtual = self.sharing.virtual
-        self.had += self.tasks * (virtual - self.mark)
-        self.mark = virtual
+        spent = self.sharing.spent
+        self.had += self.tasks * (spent - self.mark)
+        self.mark = spent
 
     def used(self) -> float:
         """Capacity times seconds that the tasks have had so far."""

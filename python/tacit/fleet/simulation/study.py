@@ -69,6 +69,7 @@ class Study:
                 "bytes": costs.bytes,
                 "egress_bytes": costs.egress_bytes,
                 "rounds": costs.rounds,
+                "contention": costs.contention,
             },
             "load": shown(load),
             "fleet": {
