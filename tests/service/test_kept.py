@@ -55,8 +55,6 @@ def test_the_next_session_needs_no_base_ots(mnist, two, server):
         assert first["bytes"][direction] - second["bytes"][direction] == NEW + expected
         assert 0 < first["bytes"][direction] - alone["bytes"][direction] <= 16 * 63 + 5
     assert (first["rounds"], second["rounds"]) == (alone["rounds"], alone["rounds"] - 4) == (6, 2)
-    for report in reports:
-        assert report["phases"]["offline"]["rounds"] == 0
     lines = [server.line(10) for _ in range(4)]
     assert [line.get("resumed", False) for line in lines] == [False, True, True, False]
     with one.session(inputs=1) as session:
