@@ -12,6 +12,9 @@ from tacit import Client, Model
 NEW = (5 + 128 * 32) + (5 + 32) + (5 + 16 * 16 + 32) + (5 + 32)
 """Bytes of a party's choices, offer, challenge and proof of base OTs at k = 8, which kept ones spare."""
 
+ACCEPT = 5 + 36
+"""Bytes of an acceptance, which a client spares that expects what it is offered."""
+
 
 @pytest.fixture(scope="module")
 def two(digits):
@@ -46,10 +49,12 @@ def test_the_next_session_needs_no_base_ots(mnist, two, server):
     first, second, third = (report["phases"]["setup"] for report in reports)
     alone = plain.report["phases"]["setup"]
     assert second["bytes"] == third["bytes"]
-    for direction in ("client_to_server", "server_to_client"):
-        assert first["bytes"][direction] - second["bytes"][direction] == NEW
+    # What the server says beside its offer: a hello, an admission and base OTs at k = 8.
+    offer = alone["bytes"]["server_to_client"] - (5 + 52) - (5 + 9) - (8313 + 2048 // 8)
+    for direction, expected in (("client_to_server", ACCEPT), ("server_to_client", offer)):
+        assert first["bytes"][direction] - second["bytes"][direction] == NEW + expected
         assert 0 < first["bytes"][direction] - alone["bytes"][direction] <= 16 * 63 + 5
-    assert (first["rounds"], second["rounds"]) == (alone["rounds"], alone["rounds"] - 2)
+    assert (first["rounds"], second["rounds"]) == (alone["rounds"], alone["rounds"] - 4) == (6, 2)
     lines = [server.line(10) for _ in range(4)]
     assert [line.get("resumed", False) for line in lines] == [False, True, True, False]
     with one.session(inputs=1) as session:

@@ -30,10 +30,12 @@ mod tests;
 
 pub use base::hybrid::BaseOts;
 pub use cot::batch::{ReceiverBatch, SenderBatch};
-pub use cot::kept::setup_cost as kept_setup_cost;
+pub use cot::both::{setup_cost as kept_setup_cost, setup_costs};
 pub use cot::schedule::{CorrelationCounts, Schedule, Source, Sourcing};
 pub use cot::softspoken::Field;
-pub use cot::{CotReceiver, CotSender, Kept, Setup, setup_both, setup_both_cost, setup_cost};
+pub use cot::{
+    Begun, CotReceiver, CotSender, Kept, Setup, setup_both, setup_both_cost, setup_cost,
+};
 pub use job::{Entry, Job};
 pub use keystream::Keystream;
 pub use one_of_n::opened::{Asked, Offered, ask, offer};

@@ -219,11 +219,12 @@ fn attend(
         channel.shape(link)?;
     }
     facts.reached = "queue";
-    let met = Visitor::meet(&mut channel)?;
+    let mut met = Visitor::meet(&mut channel)?;
     let slot = match place {
         Place::Now(slot) => slot,
         Place::Later(queued) => {
             let since = Instant::now();
+            met.greet(&mut channel)?;
             let slot = queue(shared, &queued, &mut channel, (pass.as_ref(), *promised));
             facts.waited = since.elapsed();
             slot.map_err(|(error, reason)| {
@@ -283,7 +284,7 @@ fn attend(
         charge,
         progress,
     };
-    let report = served.serve(&mut channel, &met, terms);
+    let report = served.serve(&mut channel, &mut met, terms);
     let report = report.map_err(|error| unusable.map_or(error, |why| Error::from(*why)))?;
     facts.reached = "goodbye";
     shared.sessions.update(session, |session| session.reached = "goodbye");

@@ -44,6 +44,9 @@ pub struct Admitted {
     pub measures: bool,
     /// Whether the server has the base OTs that the client named, and uses them.
     pub resumes: bool,
+    /// Whether the server offers what the client expects and goes on with what it has sent for
+    /// that; only with the base OTs that the client named.
+    pub follows: bool,
 }
 
 impl Admission {
@@ -79,8 +82,8 @@ impl Admission {
 
     fn parts(&self) -> (u8, u32, &str) {
         match self {
-            Self::Admitted(Admitted { measures, resumes }) => {
-                (u8::from(*measures), u32::from(*resumes), "")
+            Self::Admitted(Admitted { measures, resumes, follows }) => {
+                (u8::from(*measures), u32::from(*resumes) + 2 * u32::from(*follows), "")
             }
             Self::Waiting { before } => (2, *before, ""),
             Self::Busy { again, why } => (3, *again, why),
@@ -123,7 +126,11 @@ impl Message for Admission {
         let text = std::str::from_utf8(text).map_err(|_| other())?.to_owned();
         let number = u32::from_le_bytes(*number);
         let read = match *verdict {
-            0 | 1 => Self::Admitted(Admitted { measures: *verdict == 1, resumes: number == 1 }),
+            0 | 1 if number != 2 => Self::Admitted(Admitted {
+                measures: *verdict == 1,
+                resumes: number & 1 == 1,
+                follows: number & 2 == 2,
+            }),
             2 => Self::Waiting { before: number },
             3 => Self::Busy { again: number, why: text.clone() },
             4 => Self::Denied { why: text.clone() },
@@ -152,7 +159,8 @@ mod tests {
     fn admissions_come_back_and_nothing_else_is_one() {
         let all = [
             Admission::Admitted(Admitted::default()),
-            Admission::Admitted(Admitted { measures: true, resumes: true }),
+            Admission::Admitted(Admitted { measures: true, resumes: true, follows: false }),
+            Admission::Admitted(Admitted { measures: false, resumes: true, follows: true }),
             Admission::Waiting { before: 7 },
             Admission::busy(Duration::from_millis(1500), "12 sessions wait"),
             Admission::denied("no budget\n\x1b[31m"),

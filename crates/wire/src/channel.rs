@@ -7,7 +7,7 @@ use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
 use crate::fleet::Followed;
-use crate::frame::{append_frame, body_len, encode_frame};
+use crate::frame::{any_len, append_frame, body_len, encode_frame};
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
 use crate::transport::link::Link;
@@ -250,6 +250,29 @@ impl Channel {
         }
     }
 
+    /// Receives frames of `bytes` bytes together, headers included, and throws them away as they
+    /// come.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] when the last of them does not end there, [`Error::Transport`].
+    pub fn skip(&mut self, bytes: u64) -> Result<()> {
+        let (mut left, mut piece) = (bytes, [0; 1 << 12]);
+        while left > 0 {
+            let len = any_len(self.header()?, self.received)?;
+            let rest = left.checked_sub(HEADER_LEN + u64::from(len));
+            left = rest.ok_or_else(|| Error::peer(format!("{left} bytes to skip"), "more"))?;
+            let mut body = usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?;
+            while body > 0 {
+                let now = body.min(piece.len());
+                self.transport.receive(piece.get_mut(..now).unwrap_or_default())?;
+                body -= now;
+            }
+            self.received += 1;
+            self.meter.count(Cost::message(!self.role, u64::from(len)));
+        }
+        Ok(())
+    }
+
     /// The error of a server that refuses the session in the place of another message.
     fn refusal(&mut self, header: [u8; HEADER_LEN as usize]) -> Result<Error> {
         let len = body_len::<Admission>(header, self.received, &())?;
@@ -360,6 +383,20 @@ mod tests {
             assert_eq!(got.concat(), [i, 1, 2], "a frame out of turn was taken");
         }
         Ok(())
+    }
+
+    #[test]
+    fn frames_are_skipped_up_to_where_they_end() {
+        let (ours, _) = run_pair(talk, listen);
+        let frames = ours.frames.concat();
+        let channel = &mut fed(Role::Server, &frames, 5);
+        channel.skip(3 * (HEADER_LEN + 3)).unwrap();
+        assert_eq!(channel.meter().cost().client_to_server, 3 * (HEADER_LEN + 3));
+        assert_eq!(channel.receive::<Test>(&layout()).unwrap().concat(), [3, 1, 2]);
+        for bytes in [1, HEADER_LEN, HEADER_LEN + 4] {
+            let error = fed(Role::Server, &frames, 5).skip(bytes).unwrap_err();
+            assert!(matches!(error, Error::Peer { .. }), "{bytes}: {error}");
+        }
     }
 
     #[test]

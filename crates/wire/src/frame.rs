@@ -57,6 +57,12 @@ pub(crate) fn body_len<M: Message>(
     Ok(len)
 }
 
+/// The length of the body of whatever frame has this header and is number `position` of its
+/// direction.
+pub(crate) fn any_len([_, word @ ..]: [u8; HEADER_LEN as usize], position: u64) -> Result<u32> {
+    in_turn(u32::from_le_bytes(word), position)
+}
+
 /// The length in a header whose number is that of `position`.
 fn in_turn(word: u32, position: u64) -> Result<u32> {
     let (wanted, got) = (number(position), word >> LEN_BITS);

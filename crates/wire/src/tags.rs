@@ -84,11 +84,11 @@ tags! {
     PROBE = 0x05, "probe", Both, [Setup],
         "The server sends zeros to measure the link, and the client answers each with eight of them.";
     REQUEST = 0x06, "request", ToServer, [Setup],
-        "The client names a model, by a hash of its name, shows its token, and says whether it keeps keys and which it has kept; zeros stand for none.";
+        "The client names a model, by a hash of its name, shows its token, says whether it keeps keys and which it has kept, and which offer it expects and how much it has sent on for that; zeros stand for none.";
     TESTS = 0x07, "message of the tests", Both, [],
         "Tests of frames send it, and no session does.";
     ADMISSION = 0x08, "admission", ToClient, [Setup],
-        "The server admits the client and says whether it measures the link and has the keys kept, tells it its place in the queue, or refuses it and says when to come back.";
+        "The server admits the client and says whether it measures the link, has the keys kept and goes on as the client expects, tells it its place in the queue, or refuses it and says when to come back.";
     DOOR_REQUEST = 0x09, "request to a door", ToServer, [Setup],
         "Before its opening the client asks the door of a fleet for a server: protocol version, model, token, name of kept keys, and how much it will ask.";
     TICKET = 0x0a, "ticket", ToClient, [Setup],

@@ -139,14 +139,10 @@ impl<S: Side> End<S> {
         Ok(self.pool.split_off(count))
     }
 
-    /// Makes the first 128 correlations, outside of the schedule.
-    pub(super) fn make_grain(&mut self, ch: &mut Channel) -> Result<()> {
-        self.soft(ch, softspoken::GRAIN)
-    }
-
-    /// Takes what [`End::make_grain`] made.
-    pub(super) fn take_grain(&mut self) -> S::Batch {
-        self.pool.split_off(softspoken::GRAIN)
+    /// Makes the first 128 correlations and takes them, outside of the schedule.
+    pub(super) fn make_grain(&mut self, ch: &mut Channel) -> Result<S::Batch> {
+        self.soft(ch, softspoken::GRAIN)?;
+        Ok(self.pool.split_off(softspoken::GRAIN))
     }
 
     fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {

@@ -6,7 +6,7 @@
 //! | Out | for each direction of the later session: 128 pairs of pads, of which its COT sender has one each |
 //! | Reveals | nothing: the choices are the random ones of the correlations |
 //! | Security | that of the extension and of its hash (`hash.rs`) |
-//! | Cost | the corrections of 128 correlations each way, no round more ([`setup_cost`]) |
+//! | Cost | the corrections of 128 correlations each way, no round more ([`setup_cost`](super::both::setup_cost)) |
 //! | Paper | Beaver, "Correlated pseudorandomness and the complexity of private computations", STOC 1996: OTs out of OTs |
 //!
 //! The random OTs of a direction have their choices at its receiver, who is the COT sender of the
@@ -17,20 +17,13 @@
 //! Keys of the later session hash its own identifier, so that nothing of two sessions is the same,
 //! and [`Kept`] is consumed by the session that uses it: Delta, trees and pads are new each time.
 
-use ring::{Random, Seed};
+use ring::Seed;
 use sha2::{Digest, Sha256};
-use wire::{Channel, Cost, Result, Role};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::batch::{ReceiverBatch, SenderBatch};
-use super::proof::{Expected, TreeProof, proof_cost};
-use super::schedule::Sourcing;
-use super::setup::{self, Accepting, Offered, TreeSums, sums_layout};
-use super::softspoken::{Corrections, Field, corrections_layout};
-use super::{CotReceiver, CotSender};
-use crate::audit;
+use super::softspoken::Field;
 use crate::base::COUNT;
-use crate::base::hybrid::{Request, request_cost};
 use crate::session::{Domain, SessionId};
 
 /// Base OTs of a session to come, in both directions, as one party holds them. Whoever uses them
@@ -57,7 +50,11 @@ impl Kept {
 
     /// Out of `sent`, of the direction in which this party is the COT sender, and `received`, of
     /// the other.
-    fn new(session: &SessionId, mut sent: SenderBatch, mut received: ReceiverBatch) -> Self {
+    pub(super) fn new(
+        session: &SessionId,
+        mut sent: SenderBatch,
+        mut received: ReceiverBatch,
+    ) -> Self {
         let hash = Sha256::new().chain_update(b"tacit kept keys v1").chain_update(session.0);
         let mut pairs = Zeroizing::new(Vec::with_capacity(COUNT));
         sent.pads(1, COUNT, |pads| pairs.extend_from_slice(pads.as_chunks().0));
@@ -77,8 +74,13 @@ impl Kept {
         self.name
     }
 
+    /// What this party's next Delta will be.
+    pub(super) fn delta(&self) -> Zeroizing<u128> {
+        self.delta.clone()
+    }
+
     /// The base OTs that this party offered: a pair for each level of all trees of `field`.
-    fn offered(&self, domain: &Domain, field: Field) -> Vec<[Seed; 2]> {
+    pub(super) fn offered(&self, domain: &Domain, field: Field) -> Vec<[Seed; 2]> {
         let pair = |bit: usize| {
             let [zero, one] = self.pairs[bit];
             let pair = Zeroizing::new(if bit == 0 { [0, zero ^ one] } else { [zero, one] });
@@ -88,160 +90,11 @@ impl Kept {
     }
 
     /// The keys that this party chose, one for each level of all trees of `field`.
-    fn accepted(&self, domain: &Domain, field: Field) -> Vec<Seed> {
+    pub(super) fn accepted(&self, domain: &Domain, field: Field) -> Vec<Seed> {
         let chosen = |bit: usize| if bit == 0 { 0 } else { self.chosen[bit] };
         let bits = (0..COUNT).map(|at| bit_of(field, at));
         bits.map(|bit| key(domain, bit, chosen(bit))).collect()
     }
-}
-
-/// How both directions of a session are set up; both parties say the same.
-pub struct Setup {
-    /// The session.
-    pub session: SessionId,
-    /// Where its correlations come from.
-    pub sourcing: Sourcing,
-    /// Base OTs of an earlier session, in the place of new ones.
-    pub kept: Option<Kept>,
-    /// Whether base OTs for a later session are made.
-    pub keeps: bool,
-}
-
-impl Setup {
-    /// A setup that has nothing of an earlier session and leaves nothing to a later one.
-    pub fn new(session: SessionId, source: impl Into<Sourcing>) -> Self {
-        Self { session, sourcing: source.into(), kept: None, keeps: false }
-    }
-
-    /// Sets both directions up at once, in four rounds, or two with kept base OTs; both parties
-    /// call it. The sender returned holds this party's Delta.
-    ///
-    /// # Errors
-    /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-    pub fn run(
-        mut self,
-        ch: &mut Channel,
-        rng: &mut Random,
-    ) -> Result<(CotSender, CotReceiver, Option<Kept>)> {
-        let (mut sender, mut receiver) = match self.kept.take() {
-            Some(kept) => {
-                audit::kept(&kept.name());
-                self.resume(ch, rng, kept)?
-            }
-            None => self.fresh(ch, rng)?,
-        };
-        let keep = || Kept::new(&self.session, sender.take_grain(), receiver.take_grain());
-        let kept = self.keeps.then(keep);
-        Ok((sender, receiver, kept))
-    }
-
-    /// With new base OTs. Each party sends its choices, what it offers, and its proof; the client
-    /// begins, and all that one party can say at a time is one round. Both compute their offers at the
-    /// same time, which are most of the work, and then their proofs.
-    fn fresh(&self, ch: &mut Channel, rng: &mut Random) -> Result<(CotSender, CotReceiver)> {
-        let Self { session, sourcing, keeps, .. } = *self;
-        let (field, role) = (sourcing.source.field(), ch.role());
-        let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
-        let (accepting, chooser, request) = setup::accept(ours, sourcing, rng);
-        let their_request = if role == Role::Client {
-            request.send(ch)?;
-            Request::receive(ch, sourcing.base)?
-        } else {
-            let their_request = Request::receive(ch, sourcing.base)?;
-            request.send(ch)?;
-            their_request
-        };
-        let (trees, expected, offered) = setup::offer(&theirs, field, rng, &their_request)?;
-        if role == Role::Server {
-            offered.send(ch)?;
-        }
-        let their_offer = Offered::receive(ch, sourcing)?;
-        if role == Role::Client {
-            offered.send(ch)?;
-        }
-        let (our_trees, proof) = accepting.finish(chooser, their_offer)?;
-        let mut sender = CotSender::with_trees(ours, sourcing, role, our_trees);
-        let mut receiver = CotReceiver::with_trees(theirs, sourcing, !role, trees);
-        if role == Role::Client {
-            say(ch, &mut receiver, keeps, &proof)?;
-        }
-        hear(ch, &mut sender, keeps, &expected)?;
-        if role == Role::Server {
-            say(ch, &mut receiver, keeps, &proof)?;
-        }
-        Ok((sender, receiver))
-    }
-
-    /// With base OTs of an earlier session: only the sums of trees cross.
-    fn resume(
-        &self,
-        ch: &mut Channel,
-        rng: &mut Random,
-        kept: Kept,
-    ) -> Result<(CotSender, CotReceiver)> {
-        let Self { session, sourcing, keeps, .. } = *self;
-        let (field, role) = (sourcing.source.field(), ch.role());
-        let (ours, theirs) = (Domain::new(session, role), Domain::new(session, !role));
-        let accepting = Accepting::new(ours, field, kept.delta.clone());
-        let (trees, sums) = setup::resume(&theirs, field, rng, &kept.offered(&theirs, field));
-        let mut receiver = CotReceiver::with_trees(theirs, sourcing, !role, trees);
-        let say = |ch: &mut Channel, receiver: &mut CotReceiver| {
-            ch.send(&sums)?;
-            if keeps { receiver.make_grain(ch) } else { Ok(()) }
-        };
-        if role == Role::Client {
-            say(ch, &mut receiver)?;
-        }
-        let their_sums: TreeSums = ch.receive(&sums_layout().to_vec())?;
-        let our_trees = accepting.resume(&kept.accepted(&ours, field), their_sums)?;
-        let mut sender = CotSender::with_trees(ours, sourcing, role, our_trees);
-        if keeps {
-            sender.make_grain(ch)?;
-        }
-        if role == Role::Server {
-            say(ch, &mut receiver)?;
-        }
-        Ok((sender, receiver))
-    }
-}
-
-/// Sends what a party with new base OTs says last: corrections to keep, if any, and its proof.
-fn say(ch: &mut Channel, receiver: &mut CotReceiver, keeps: bool, proof: &TreeProof) -> Result<()> {
-    if keeps {
-        receiver.make_grain(ch)?;
-    }
-    ch.send(proof)
-}
-
-/// Receives what the other party says last, and checks it.
-fn hear(ch: &mut Channel, sender: &mut CotSender, keeps: bool, expected: &Expected) -> Result<()> {
-    if keeps {
-        sender.make_grain(ch)?;
-    }
-    setup::verify(ch, expected)
-}
-
-/// What [`Setup::run`] costs.
-pub fn setup_cost(sourcing: impl Into<Sourcing>, kept: bool, keeps: bool) -> Cost {
-    let (client, server, sourcing) = (Role::Client, Role::Server, sourcing.into());
-    let field = sourcing.source.field();
-    let corrections = Corrections::body_len(&corrections_layout(field, 1));
-    let grain = |role| if keeps { Cost::message(role, corrections) } else { Cost::NONE };
-    if kept {
-        let side = |role| setup::sums_cost(role).then(grain(role));
-        return side(client).then(side(server));
-    }
-    let last = |role| grain(role).then(proof_cost(role));
-    [
-        request_cost(client, sourcing.base),
-        request_cost(server, sourcing.base),
-        setup::offered_cost(server, sourcing),
-        setup::offered_cost(client, sourcing),
-        last(client),
-        last(server),
-    ]
-    .into_iter()
-    .collect()
 }
 
 /// The bit of Delta that level number `at`, counted over all trees of `field`, depends on.
@@ -265,7 +118,10 @@ fn key(domain: &Domain, bit: usize, pad: u128) -> Seed {
 mod tests {
     use super::*;
     use crate::Source;
+    use crate::cot::both::{Setup, setup_cost};
+    use ring::Random;
     use wire::testing::{Outcome, run_pair};
+    use wire::{Channel, Cost, Role};
 
     const SOURCES: [Source; 3] = [Source::SoftSpoken2, Source::SoftSpoken4, Source::SoftSpoken8];
     const COTS: usize = 300;

@@ -2,6 +2,7 @@
 //! direction, then batches of correlations from the source chosen.
 
 pub mod batch;
+pub mod both;
 mod budget;
 mod check;
 mod end;
@@ -22,9 +23,10 @@ use ring::Random;
 use wire::{Channel, Cost, Result, Role};
 
 pub use self::batch::{ReceiverBatch, SenderBatch};
+pub use self::both::{Begun, Setup};
 pub use self::end::End;
 pub(crate) use self::end::Side;
-pub use self::kept::{Kept, Setup};
+pub use self::kept::Kept;
 pub use self::receiver::{CotReceiver, ReceiverSide};
 use self::schedule::Sourcing;
 pub use self::sender::{CotSender, SenderSide};
@@ -52,5 +54,5 @@ pub fn setup_cost(cot_sender: Role, sourcing: impl Into<Sourcing>) -> Cost {
 
 /// Returns what [`setup_both`] costs.
 pub fn setup_both_cost(sourcing: impl Into<Sourcing>) -> Cost {
-    kept::setup_cost(sourcing, false, false)
+    both::setup_cost(sourcing, false, false)
 }

@@ -3,24 +3,25 @@
 use mpc::Demand;
 use wire::Phase;
 
-use super::layers::{LayerAt, groups, layers_of};
+use super::layers::{LayerAt, groups, layers_of, run_demand};
 use super::segments::segments;
 use crate::step::Step;
 use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
-use crate::step::spent::Part;
+use crate::step::spent::{Part, Spent};
 
-/// What [`preprocess_layers`](super::layers::preprocess_layers) costs.
+/// What [`preprocess_layers`](super::layers::preprocess_layers) costs, of which the first
+/// group has `asked` before.
 pub(crate) fn layer_costs(
     layers: &[LayerAt<'_>],
     exchange: Exchange,
     schedules: &mut Schedules,
+    asked: bool,
 ) -> Vec<Part> {
     let mut costs = Vec::new();
-    let part = |index: usize, spent| Part::new(Phase::Preprocess, Some(index), spent);
-    for group in groups(layers, exchange) {
-        for (index, _, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
-            costs.extend(layer.parts().into_iter().map(|(_, [asks, _])| part(*index, asks)));
+    for (place, group) in groups(layers, exchange).into_iter().enumerate() {
+        if !asked || place > 0 {
+            costs.extend(ask_costs(group));
         }
         for (index, _, layer) in group {
             for (demand, [asks, finishes]) in layer.parts() {
@@ -35,20 +36,35 @@ pub(crate) fn layer_costs(
     costs
 }
 
-/// What [`preprocess`](super::layers::preprocess) costs next.
-pub(crate) fn run_costs(steps: &[Step], schedules: &mut Schedules) -> Vec<Part> {
-    let demand = steps.iter().map(Step::demand).sum();
+fn part(index: usize, spent: Spent) -> Part {
+    Part::new(Phase::Preprocess, Some(index), spent)
+}
+
+/// What the layers of a group send that ask together.
+pub(super) fn ask_costs(group: &[LayerAt<'_>]) -> Vec<Part> {
+    let together = group.iter().filter(|(.., layer)| layer.asks_together());
+    let asks = |(index, _, layer): &LayerAt<'_>| {
+        let index = *index;
+        layer.parts().into_iter().map(move |(_, [asks, _])| part(index, asks))
+    };
+    together.flat_map(asks).collect()
+}
+
+/// What [`preprocess`](super::layers::preprocess) costs next, after what was sent ahead if
+/// layers have `asked` already.
+pub(crate) fn run_costs(steps: &[Step], schedules: &mut Schedules, asked: bool) -> Vec<Part> {
+    let demand = run_demand(steps);
     let mut costs = vec![Part::new(Phase::Preprocess, None, schedules.prepare(&demand))];
     for segment in segments(steps) {
         let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;
-        costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, schedules));
+        costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, schedules, false));
     }
     let exchange = Exchange::Encryption;
     let linear = layers_of(steps.iter().enumerate(), exchange, true);
-    costs.extend(layer_costs(&linear, exchange, schedules));
+    costs.extend(layer_costs(&linear, exchange, schedules, asked));
     costs
 }
 
@@ -79,7 +95,7 @@ mod tests {
             assert_eq!(some, want);
         }
         let mut schedules = Schedules::new(plan.settings().sourcing());
-        let costs = layer_costs(&layers, Exchange::Encryption, &mut schedules);
+        let costs = layer_costs(&layers, Exchange::Encryption, &mut schedules, false);
         let cost: Cost = costs.into_iter().map(|part| part.spent.cost).collect();
         assert_eq!(cost.rounds, 2);
         let alone = plan.steps().iter().filter_map(Step::linear);

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
 
+use super::ahead::Ahead;
 use super::segments::segments;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Preprocessing};
 use crate::step::linear::{Exchange, Preprocess};
-use crate::step::preprocessed::Preprocessed;
+use crate::step::preprocessed::{Asked, Preprocessed};
 
 /// Bytes of answers that a server holds back at a time.
 const MOST_HELD: usize = 128 << 20;
@@ -80,26 +81,40 @@ pub(crate) fn groups<'a, 's>(
 }
 
 /// Preprocesses `layers`, whose correlations come first in `correlations`: all layers of a group
-/// ask before any is finished, so that a network takes as many rounds as a layer.
+/// ask before any is finished, so that a network takes as many rounds as a layer. Those in `asked`
+/// have asked before.
 pub(crate) fn preprocess_layers(
     end: &mut Endpoint<'_>,
     layers: &[LayerAt<'_>],
     exchange: Exchange,
     correlations: &mut Correlations,
+    asked: &mut BTreeMap<usize, Asked>,
 ) -> Result<BTreeMap<usize, Preprocessed>> {
     let mut preprocessed = BTreeMap::new();
     for group in groups(layers, exchange) {
-        let mut asked = BTreeMap::new();
-        for (index, step, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
-            let cx = &mut context(end, (*index, step), correlations);
-            asked.insert(*index, layer.ask(cx)?);
-        }
+        ask(end, group, correlations, asked)?;
         for (index, step, layer) in group {
             let cx = &mut context(end, (*index, step), correlations);
             preprocessed.insert(*index, layer.finish(cx, asked.remove(index))?);
         }
     }
     Ok(preprocessed)
+}
+
+/// Lets those layers of a group ask that ask together and have not `asked` yet.
+pub(super) fn ask(
+    end: &mut Endpoint<'_>,
+    group: &[LayerAt<'_>],
+    correlations: &mut Correlations,
+    asked: &mut BTreeMap<usize, Asked>,
+) -> Result<()> {
+    for (index, step, layer) in group.iter().filter(|(.., layer)| layer.asks_together()) {
+        if !asked.contains_key(index) {
+            let cx = &mut context(end, (*index, step), correlations);
+            asked.insert(*index, layer.ask(cx)?);
+        }
+    }
+    Ok(())
 }
 
 fn context<'s>(
@@ -119,11 +134,15 @@ fn context<'s>(
     }
 }
 
-/// Preprocesses one run.
-pub(crate) fn preprocess(end: &mut Endpoint<'_>, steps: &[Step]) -> Result<Inference> {
+/// Preprocesses one run, after what was sent `ahead` for it.
+pub(crate) fn preprocess(
+    end: &mut Endpoint<'_>,
+    steps: &[Step],
+    ahead: Ahead,
+) -> Result<Inference> {
     end.source.set_threads(end.party.threads());
-    let demand = steps.iter().map(Step::demand).sum();
-    let correlations = end.source.prepare(end.channel, &demand)?;
+    let Ahead { mut asked, ots } = ahead;
+    let correlations = end.source.prepare_rest(end.channel, &run_demand(steps), ots)?;
     let mut layers = BTreeMap::new();
     // The correlations of masks are not held, and there may be many.
     for segment in segments(steps) {
@@ -131,15 +150,17 @@ pub(crate) fn preprocess(end: &mut Endpoint<'_>, steps: &[Step]) -> Result<Infer
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         let mut masks = end.source.prepare(end.channel, &demand)?;
         let exchange = Exchange::ObliviousTransfer;
-        layers.extend(preprocess_layers(
-            end,
-            &layers_of(some, exchange, true),
-            exchange,
-            &mut masks,
-        )?);
+        let some = layers_of(some, exchange, true);
+        layers.extend(preprocess_layers(end, &some, exchange, &mut masks, &mut BTreeMap::new())?);
     }
-    let linear = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
+    let exchange = Exchange::Encryption;
+    let linear = layers_of(steps.iter().enumerate(), exchange, true);
     let none = &mut Correlations::default();
-    layers.extend(preprocess_layers(end, &linear, Exchange::Encryption, none)?);
+    layers.extend(preprocess_layers(end, &linear, exchange, none, &mut asked)?);
     Ok(Inference { correlations, layers })
+}
+
+/// What the steps of a run take that is preprocessed.
+pub(crate) fn run_demand(steps: &[Step]) -> Demand {
+    steps.iter().map(Step::demand).sum()
 }

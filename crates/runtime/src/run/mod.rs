@@ -9,6 +9,7 @@ use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
 
 use crate::plan::Plan;
+use crate::preprocess::ahead::Ahead;
 use crate::preprocess::layers::{self, Inference, layers_of};
 use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
@@ -42,21 +43,29 @@ pub(crate) fn first_states(plan: &Plan) -> Result<Vec<Share>> {
     states.collect()
 }
 
-/// Runs all steps of one run: on what was `preprocessed` for it, else each segment after its
-/// preprocessing. The client gets the opened words, the server nothing. `states` are this party's
+/// What was done for a run before it.
+pub(crate) enum Before {
+    /// All of its preprocessing.
+    Preprocessed(Inference),
+    /// What the session sent ahead for it, if it is the first.
+    Ahead(Ahead),
+}
+
+/// Runs all steps of one run after what was done `before`: on its preprocessing, or each segment
+/// after its own. The client gets the opened words, the server nothing. `states` are this party's
 /// shares of the states before the run, and those after it. `watch` sees its share after each step.
 pub(crate) fn run(
     end: &mut Endpoint<'_>,
     plan: &Plan,
     states: &mut Vec<Share>,
-    preprocessed: Option<Inference>,
+    before: Before,
     watch: Watch<'_>,
 ) -> Result<Vec<u64>> {
     let input = input_of(&end.party, plan)?;
     let kept = plan.graph().states.iter().map(|state| state.before).zip(states.drain(..));
     let shares = [(plan.graph().input, input)].into_iter().chain(kept).collect();
     let mut results = Tensors::new(plan, shares);
-    run_on(end, plan, &mut results, preprocessed, watch)?;
+    run_on(end, plan, &mut results, before, watch)?;
     *states = results.states(plan)?;
     Ok(results.into_opened())
 }
@@ -71,8 +80,12 @@ pub(crate) fn run(
 pub fn run_shares(end: &mut Endpoint<'_>, plan: &Plan, shares: Vec<Share>) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     let stores = plan.settings().store() > 0;
-    let preprocessed = if stores { Some(layers::preprocess(end, plan.steps())?) } else { None };
-    run_on(end, plan, &mut tensors, preprocessed, &mut |_| {})?;
+    let nothing = Ahead::default();
+    let before = match stores {
+        true => Before::Preprocessed(layers::preprocess(end, plan.steps(), nothing)?),
+        false => Before::Ahead(nothing),
+    };
+    run_on(end, plan, &mut tensors, before, &mut |_| {})?;
     tensors.into_last()
 }
 
@@ -81,30 +94,32 @@ fn run_on(
     end: &mut Endpoint<'_>,
     plan: &Plan,
     tensors: &mut Tensors,
-    preprocessed: Option<Inference>,
+    before: Before,
     watch: Watch<'_>,
 ) -> Result<()> {
     end.source.set_threads(end.party.threads());
-    if let Some(Inference { mut correlations, mut layers }) = preprocessed {
-        for (index, step) in plan.steps().iter().enumerate() {
-            let preprocessed = layers.remove(&index);
-            let with = Turn { correlations: &mut correlations, makes_more: false, preprocessed };
-            let result = run_step(end, (index, step), tensors, with)?;
-            watch(&result);
-            tensors.put(step, result);
+    let mut ahead = match before {
+        Before::Ahead(ahead) => ahead,
+        Before::Preprocessed(inference) => {
+            return run_preprocessed(end, plan, tensors, inference, watch);
         }
-        return Ok(());
-    }
+    };
     for segment in segments(plan.steps()) {
         let steps = plan.steps().iter().enumerate();
         let steps = steps.skip(segment.start).take(segment.len());
         let demand: Demand =
             layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
-        let mut correlations = end.source.prepare(end.channel, &demand)?;
+        let Ahead { mut asked, ots } = std::mem::take(&mut ahead);
+        let mut correlations = end.source.prepare_rest(end.channel, &demand, ots)?;
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
             let some = layers_of(steps.clone(), exchange, false);
-            layers.extend(layers::preprocess_layers(end, &some, exchange, &mut correlations)?);
+            let correlations = &mut correlations;
+            let asked = match exchange {
+                Exchange::Encryption => &mut asked,
+                Exchange::ObliviousTransfer => &mut BTreeMap::new(),
+            };
+            layers.extend(layers::preprocess_layers(end, &some, exchange, correlations, asked)?);
         }
         for (index, step) in steps {
             let (preprocessed, makes_more) = (layers.remove(&index), step.feeds_itself());
@@ -113,6 +128,24 @@ fn run_on(
             watch(&result);
             tensors.put(step, result);
         }
+    }
+    Ok(())
+}
+
+/// Runs all steps on what was preprocessed for them.
+fn run_preprocessed(
+    end: &mut Endpoint<'_>,
+    plan: &Plan,
+    tensors: &mut Tensors,
+    Inference { mut correlations, mut layers }: Inference,
+    watch: Watch<'_>,
+) -> Result<()> {
+    for (index, step) in plan.steps().iter().enumerate() {
+        let preprocessed = layers.remove(&index);
+        let with = Turn { correlations: &mut correlations, makes_more: false, preprocessed };
+        let result = run_step(end, (index, step), tensors, with)?;
+        watch(&result);
+        tensors.put(step, result);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ot::{Kept, SessionId, Setup};
 use ring::Random;
 use ring::word::signed;
-use wire::{Channel, Phase, Result};
+use wire::{Channel, Error, Phase, Result};
 use zeroize::Zeroizing;
 
 use crate::keys::Agreed;
@@ -15,9 +15,10 @@ use crate::plan::batch;
 use crate::provenance::Provenance;
 use crate::report::{Offered, Report};
 use crate::session::course::Course;
+use crate::session::expected::{Expected, Known};
 use crate::session::handshake;
 use crate::session::input::{quantize, random};
-use crate::session::kept::Keeping;
+use crate::session::kept::{Keeping, KeptKeys};
 use crate::session::opening::Asking;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
@@ -99,27 +100,77 @@ pub(crate) struct Client {
 
 impl Client {
     /// From the hello to the base OTs; `count` sees the verified plan and says how
-    /// many inputs there will be.
+    /// many inputs there will be. It is asked of the plan that the client expects first.
     pub(crate) fn open(
         channel: &mut Channel,
         threads: usize,
         own: Option<&KeyFiles>,
         asking: Asking<'_>,
-        count: impl FnOnce(&Plan) -> Result<usize>,
+        mut count: impl FnMut(&Plan) -> Result<usize>,
     ) -> Result<Self> {
         let mut rng = random()?;
+        // From here on they are used up, whatever becomes of the session.
+        let mut kept = asking.keys.and_then(KeptKeys::take);
+        let known = kept.is_some().then(|| asking.keys.and_then(KeptKeys::known)).flatten();
+        let known = known.filter(|_| own.is_none());
+        let expected = known.as_ref().and_then(|known| known.expected(&asking, &mut count));
+        let ours = handshake::ask(channel, &mut rng, asking, kept.as_ref(), expected)?;
+        let mut begun = None;
+        if let (Some(known), Some(expected)) = (known, expected) {
+            let Expected { inputs, digest, .. } = expected;
+            let name = kept.as_ref().map_or([0; 32], Kept::name);
+            let agreed = Agreed::resumed(inputs, &ours, &name, &digest);
+            let keeping = Keeping { kept: kept.take(), keeps: true };
+            let (plan, provenance) = (known.plan.clone(), known.provenance.clone());
+            let offered = (plan, provenance, agreed, keeping);
+            let sent = Self::begin(channel, (threads, own), offered, rng.child());
+            channel.enter(Phase::Setup, None);
+            begun = Some(sent.or_else(|error| refused(channel, asking, error))?);
+        }
+        let (theirs, admitted) = handshake::answer(channel, asking)?;
+        if let (Some(begun), true) = (begun, admitted.follows) {
+            if admitted.measures || !admitted.resumes {
+                return Err(Error::peer("an admission that only follows", "another"));
+            }
+            return begun.finish_setup(channel, asking);
+        }
+        let nonces = (ours, theirs);
         let (plan, provenance, agreed, keeping) =
-            handshake::client(channel, &mut rng, asking, count)?;
+            handshake::accept(channel, asking, nonces, (admitted, kept), count)?;
+        let offered = (Arc::new(plan), provenance, agreed, keeping);
+        Self::begin(channel, (threads, own), offered, rng)?.finish_setup(channel, asking)
+    }
+
+    /// Sends all that the client says before the last flight of the setup.
+    fn begin(
+        channel: &mut Channel,
+        (threads, own): (usize, Option<&KeyFiles>),
+        (plan, provenance, agreed, keeping): (Arc<Plan>, Provenance, Agreed, Keeping),
+        mut rng: Random,
+    ) -> Result<Self> {
         let resumed = keeping.kept.is_some();
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
-        let (source, kept) = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
+        let mut source = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
+        let mut course = Course::new(&plan, agreed.inputs)?;
+        let party = Party::Client { keys: &keys, input: &[], threads };
+        let end = &mut Endpoint { channel, party, source: &mut source, rng: &mut rng };
+        course.send_ahead(end, &plan)?;
+        let (offered, done) = (Offered::new(&plan, &provenance), 0);
+        Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })
+    }
+
+    /// Receives the last flight of the setup; what later sessions can use goes to the keys of
+    /// `asking`.
+    fn finish_setup(mut self, channel: &mut Channel, asking: Asking<'_>) -> Result<Self> {
+        let kept = self.source.finish(channel)?;
         if let (Some(keys), Some(kept)) = (asking.keys, kept) {
+            let again = self.resumed.then(|| keys.known()).flatten();
+            let again = again.filter(|known| Arc::ptr_eq(&known.plan, &self.plan));
+            let known = || Known::of(&asking, &self.plan, &self.provenance).map(Arc::new);
+            keys.remember(again.or_else(known));
             keys.put(kept);
         }
-        let course = Course::new(&plan, agreed.inputs)?;
-        let (offered, plan) = (Offered::new(&plan, &provenance), Arc::new(plan));
-        let done = 0;
-        Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })
+        Ok(self)
     }
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
@@ -174,21 +225,29 @@ impl Client {
     }
 }
 
-/// Base oblivious transfers of a session, where the plan consumes correlations at all, and those
-/// that are kept for a later one.
+/// The error of a client that could not send all: a server that refuses says why before it
+/// closes.
+fn refused<T>(channel: &mut Channel, asking: Asking<'_>, error: Error) -> Result<T> {
+    let lost = matches!(error, Error::Transport(_));
+    let answer = lost.then(|| handshake::answer(channel, asking).err()).flatten();
+    Err(answer.unwrap_or(error))
+}
+
+/// Base oblivious transfers of a session but for the last flight, where the plan consumes
+/// correlations at all.
 pub(super) fn correlation_source(
     channel: &mut Channel,
     rng: &mut Random,
     agreed: &Agreed,
     plan: &Plan,
     keeping: Keeping,
-) -> Result<(CorrelationSource, Option<Kept>)> {
+) -> Result<CorrelationSource> {
     if plan.evaluated().is_some() {
-        return Ok((CorrelationSource::none(rng), None));
+        return Ok(CorrelationSource::none(rng));
     }
     let setup = Setup::new(SessionId(agreed.session), plan.settings().sourcing());
     let Keeping { kept, keeps } = keeping;
-    CorrelationSource::resume(channel, rng, Setup { kept, keeps, ..setup })
+    CorrelationSource::begin(channel, rng, Setup { kept, keeps, ..setup })
 }
 
 fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {

@@ -6,15 +6,18 @@ use mpc::Share;
 use wire::{Error, Result};
 
 use crate::plan::Plan;
+use crate::preprocess::ahead::Ahead;
 use crate::preprocess::layers::{Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
-use crate::run;
+use crate::run::{self, Before};
 use crate::step::context::Endpoint;
 
 /// One party's way through the turns of a session, and its store.
 pub(crate) struct Course {
     turns: Turns,
     store: VecDeque<Inference>,
+    /// What was sent ahead for the first run.
+    ahead: Ahead,
     /// This party's shares of what the graph keeps from one run to the next.
     states: Vec<Share>,
 }
@@ -26,7 +29,14 @@ impl Course {
     /// [`Error::Internal`] for a plan whose graph lacks a state.
     pub(crate) fn new(plan: &Plan, inputs: usize) -> Result<Self> {
         let turns = turns(plan.runs(inputs), plan.settings().store());
-        Ok(Self { turns, store: VecDeque::new(), states: run::first_states(plan)? })
+        let (store, ahead) = (VecDeque::new(), Ahead::default());
+        Ok(Self { turns, store, ahead, states: run::first_states(plan)? })
+    }
+
+    /// Exchanges what the first run can send ahead of the last flight of the setup.
+    pub(crate) fn send_ahead(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<()> {
+        self.ahead = Ahead::exchange(end, plan)?;
+        Ok(())
     }
 
     /// Runs that are over.
@@ -54,7 +64,8 @@ impl Course {
         if !self.turns.prepares() {
             return Ok(false);
         }
-        self.store.push_back(preprocess(end, plan.steps())?);
+        let ahead = std::mem::take(&mut self.ahead);
+        self.store.push_back(preprocess(end, plan.steps(), ahead)?);
         self.turns.next();
         Ok(true)
     }
@@ -69,7 +80,11 @@ impl Course {
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
-        let words = run::run(end, plan, &mut self.states, self.store.pop_front(), &mut |_| {})?;
+        let before = match self.store.pop_front() {
+            Some(inference) => Before::Preprocessed(inference),
+            None => Before::Ahead(std::mem::take(&mut self.ahead)),
+        };
+        let words = run::run(end, plan, &mut self.states, before, &mut |_| {})?;
         self.turns.next();
         Ok(words)
     }

@@ -6,6 +6,7 @@ use wire::{Cost, Phase};
 use super::handshake;
 use crate::keys;
 use crate::plan::Plan;
+use crate::preprocess::ahead;
 use crate::preprocess::costs::{layer_costs, run_costs};
 use crate::preprocess::layers::{self, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
@@ -40,16 +41,26 @@ impl Plan {
         if self.evaluated().is_some() {
             return keys;
         }
-        keys.then(Schedules::setup_cost(self.settings().sourcing(), kept, keeps))
+        keys.then(ot::kept_setup_cost(self.settings().sourcing(), kept, keeps))
     }
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
         let sessions = if self.settings().post_quantum { 1.0 + LATTICE } else { 1.0 };
         let work = Work::of(Unit::Session, sessions) + keys::work(self);
-        let setup = Spent { cost: self.setup_cost(), work };
-        let mut parts = vec![Part::new(Phase::Setup, None, setup)];
-        self.run_parts(self.runs(inputs), &mut parts);
+        let mut schedules = Schedules::new(self.settings().sourcing());
+        let mut cost = handshake::cost(self).then(keys::cost(self));
+        let mut last = None;
+        if self.evaluated().is_none() {
+            let [begin, end] = ot::setup_costs(self.settings().sourcing(), false, false);
+            (cost, last) = (cost.then(begin), Some(end));
+        }
+        let mut parts = vec![Part::new(Phase::Setup, None, Spent { cost, work })];
+        if let Some(last) = last {
+            parts.extend(ahead::costs(self, &mut schedules));
+            parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
+        }
+        self.run_parts(self.runs(inputs), &mut schedules, &mut parts);
         if let Some(first) = parts.get_mut(1) {
             first.spent.work += Work::of(Unit::Start, 1.0);
         }
@@ -57,8 +68,7 @@ impl Plan {
     }
 
     /// Parts of so many runs.
-    fn run_parts(&self, runs: usize, parts: &mut Vec<Part>) {
-        let mut schedules = Schedules::new(self.settings().sourcing());
+    fn run_parts(&self, runs: usize, schedules: &mut Schedules, parts: &mut Vec<Part>) {
         let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps().iter().map(Step::spent).enumerate();
@@ -70,6 +80,7 @@ impl Plan {
         if self.settings().store() > 0 {
             let (one, mut ready) = (schedule::run_bytes(self.steps()) as u64, 0);
             let layers = self.steps().iter().map(Step::linear_memory).max().unwrap_or(0);
+            let mut asked = true;
             for turn in turns(runs, self.settings().store()) {
                 match turn {
                     Turn::Prepare => {
@@ -77,7 +88,8 @@ impl Plan {
                         let touched = peak.touch(ready * one + layers);
                         let spent = Spent::default().and(touched);
                         parts.push(Part::new(Phase::Preprocess, None, spent));
-                        parts.extend(run_costs(self.steps(), &mut schedules));
+                        parts.extend(run_costs(self.steps(), schedules, asked));
+                        asked = false;
                     }
                     Turn::Run => {
                         ready -= 1;
@@ -90,7 +102,7 @@ impl Plan {
             return;
         }
         let segments = segments(self.steps());
-        for segment in std::iter::repeat_n(&segments, runs).flatten() {
+        for (place, segment) in std::iter::repeat_n(&segments, runs).flatten().enumerate() {
             let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
             let demand =
                 layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
@@ -99,7 +111,8 @@ impl Plan {
             parts.push(Part::new(Phase::Preprocess, None, prepared));
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
-                parts.extend(layer_costs(&some, exchange, &mut schedules));
+                let asked = place == 0 && exchange == Exchange::Encryption;
+                parts.extend(layer_costs(&some, exchange, schedules, asked));
             }
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());

@@ -4,13 +4,15 @@
 //! verifies them, plans for itself and accepts with the digest of its own plan. Nothing secret has
 //! been sent by then, but the client's token.
 
+use ot::Kept;
 use ring::Random;
 use wire::{Admission, Admitted, Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 use crate::keys::Agreed;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
-use crate::session::kept::{Keeping, KeptKeys};
+use crate::session::expected::Expected;
+use crate::session::kept::Keeping;
 use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
 
@@ -19,7 +21,7 @@ const MOST_JSON: u64 = 16 << 20;
 /// The largest number of inputs of one session.
 pub const MOST_INPUTS: u32 = 1_000_000;
 /// Bytes of an admission without a text.
-const ADMITTED_LEN: u64 = 9;
+pub(crate) const ADMITTED_LEN: u64 = 9;
 
 /// What the server offers: public graph, settings and where the model comes from, as JSON.
 pub(crate) struct Offer {
@@ -76,23 +78,54 @@ impl Message for Accept {
     }
 }
 
-/// The client's side. `inspect` sees the verified plan, may refuse it and says how
-/// many inputs there will be.
+/// The client's side where nothing is expected. `inspect` sees the verified plan, may refuse it
+/// and says how many inputs there will be.
+#[cfg(test)]
 pub(crate) fn client(
     channel: &mut Channel,
     rng: &mut Random,
     asking: Asking<'_>,
     inspect: impl FnOnce(&Plan) -> Result<usize>,
 ) -> Result<(Plan, Provenance, Agreed, Keeping)> {
-    let kept = asking.keys.and_then(KeptKeys::take);
-    let request = SessionRequest::of(&asking, kept.as_ref())?;
+    let kept = asking.keys.and_then(super::kept::KeptKeys::take);
+    let ours = ask(channel, rng, asking, kept.as_ref(), None)?;
+    let (theirs, admitted) = answer(channel, asking)?;
+    accept(channel, asking, (ours, theirs), (admitted, kept), inspect)
+}
+
+/// Sends what the client wants; returns its nonce.
+pub(crate) fn ask(
+    channel: &mut Channel,
+    rng: &mut Random,
+    asking: Asking<'_>,
+    kept: Option<&Kept>,
+    expected: Option<Expected>,
+) -> Result<[u8; 32]> {
+    let request = SessionRequest::of(&asking, kept, expected)?;
     let ours = Hello::ours(rng);
     channel.send(&ours)?;
     channel.send(&request)?;
+    Ok(ours.nonce)
+}
+
+/// Receives the server's nonce and how the session begins.
+pub(crate) fn answer(channel: &mut Channel, asking: Asking<'_>) -> Result<([u8; 32], Admitted)> {
     let theirs: Hello = channel.receive(&())?;
     theirs.check()?;
-    let Admitted { measures, resumes } = admitted(channel, asking)?;
-    if resumes && kept.is_none() {
+    Ok((theirs.nonce, admitted(channel, asking)?))
+}
+
+/// Receives the offer and accepts it. `inspect` sees the verified plan, may refuse it and says how
+/// many inputs there will be.
+pub(crate) fn accept(
+    channel: &mut Channel,
+    asking: Asking<'_>,
+    (ours, theirs): ([u8; 32], [u8; 32]),
+    (admitted, kept): (Admitted, Option<Kept>),
+    inspect: impl FnOnce(&Plan) -> Result<usize>,
+) -> Result<(Plan, Provenance, Agreed, Keeping)> {
+    let Admitted { measures, resumes, follows } = admitted;
+    if follows || (resumes && kept.is_none()) {
         return Err(Error::peer("an admission without kept keys", "one with some"));
     }
     if measures {
@@ -108,7 +141,7 @@ pub(crate) fn client(
     let inputs = inputs.ok_or_else(|| Error::misuse(format!("1 to {MOST_INPUTS} inputs")))?;
     let digest = provenance.digest(&plan.offer());
     channel.send(&Accept { inputs, digest })?;
-    let agreed = Agreed::new(inputs, &ours.nonce, &theirs.nonce, &digest);
+    let agreed = Agreed::new(inputs, &ours, &theirs, &digest);
     let keeping = Keeping { kept: kept.filter(|_| resumes), keeps: asking.keys.is_some() };
     Ok((plan, provenance, agreed, keeping))
 }
@@ -134,10 +167,10 @@ pub(crate) fn server<'a>(
     measures: bool,
     choose: impl FnOnce(Option<Link>) -> Result<&'a Plan>,
 ) -> Result<(&'a Plan, Agreed)> {
-    let met = crate::session::opening::Visitor::met(channel, rng)?;
+    let met = &mut crate::session::opening::Visitor::met(channel, rng)?;
     let chosen = |link| choose(link).map(|plan| (plan, ()));
-    let admitted = Admitted { measures, resumes: false };
-    admit(channel, &met, admitted, &Provenance::default(), chosen)
+    let admitted = Admitted { measures, ..Admitted::default() };
+    admit(channel, met, admitted, &Provenance::default(), chosen)
         .map(|(plan, (), agreed)| (plan, agreed))
 }
 
@@ -145,11 +178,12 @@ pub(crate) fn server<'a>(
 /// measured, and what belongs to it.
 pub(crate) fn admit<'a, E>(
     channel: &mut Channel,
-    met: &Met,
+    met: &mut Met,
     admitted: Admitted,
     provenance: &Provenance,
     choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, E)>,
 ) -> Result<(&'a Plan, E, Agreed)> {
+    met.greet(channel)?;
     channel.send(&Admission::Admitted(admitted))?;
     let link = admitted.measures.then(|| probe::measure(channel)).transpose()?;
     let (plan, own) = choose(link)?;
@@ -158,7 +192,7 @@ pub(crate) fn admit<'a, E>(
     if accept.digest != provenance.digest(&plan.offer()) {
         return Err(Error::peer("the digest of the offered plan", "another one"));
     }
-    let nonces = (&met.visitor.theirs, &met.ours);
+    let nonces = (&met.visitor.theirs, &met.nonce);
     Ok((plan, own, Agreed::new(accept.inputs, nonces.0, nonces.1, &accept.digest)))
 }
 

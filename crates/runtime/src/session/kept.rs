@@ -2,17 +2,23 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ot::Kept;
+
+use super::expected::Known;
 
 /// Base OTs that a client holds at a time: those of sessions that ran side by side.
 const MOST: usize = 64;
 
 /// The base OTs that a client has left from sessions with one server. Each serves one session; a
-/// session that finds none, or a server that has forgotten them, makes new ones.
+/// session that finds none, or a server that has forgotten them, makes new ones. Beside them it
+/// remembers the plan of its last session.
 #[derive(Default)]
-pub struct KeptKeys(Mutex<VecDeque<Kept>>);
+pub struct KeptKeys {
+    held: Mutex<VecDeque<Kept>>,
+    known: Mutex<Option<Arc<Known>>>,
+}
 
 /// What a session has of an earlier one, and whether it leaves something to a later one.
 #[derive(Default)]
@@ -25,7 +31,17 @@ pub(crate) struct Keeping {
 
 impl KeptKeys {
     fn held(&self) -> MutexGuard<'_, VecDeque<Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is remembered of the last session.
+    pub(crate) fn known(&self) -> Option<Arc<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a session.
+    pub(crate) fn remember(&self, session: Option<Arc<Known>>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 
     /// Takes those that were kept last.

@@ -4,6 +4,7 @@ pub(crate) mod client;
 pub(crate) mod course;
 pub(crate) mod encoded;
 pub(crate) mod estimate;
+pub(crate) mod expected;
 pub(crate) mod handshake;
 pub(crate) mod input;
 pub(crate) mod kept;

@@ -12,17 +12,18 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::plan::Plan;
 use crate::provenance::Provenance;
+use crate::session::expected::Expected;
 use crate::session::input::random;
 use crate::session::kept::KeptKeys;
 
 /// Changes with every change of the bytes on the wire.
-pub const PROTOCOL: u32 = 15;
+pub const PROTOCOL: u32 = 16;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-m2";
 
 const HELLO_LEN: usize = 4 + 16 + 32;
-const REQUEST_LEN: usize = 32 + 32 + 1 + 32;
+const REQUEST_LEN: usize = 32 + 32 + 1 + 32 + Expected::LEN;
 /// Bytes that a client sends before it waits for the server: a hello and a request, with headers.
 pub const OPENING: usize = HELLO_LEN + REQUEST_LEN + 2 * HEADER_LEN as usize;
 
@@ -78,17 +79,23 @@ impl Hello {
 }
 
 /// What a client wants of a server: a hash of the model's name, its token, whether it keeps keys
-/// for a later session, and the name of those that it has kept. Nobody sees the lengths.
+/// for a later session, the name of those that it has kept, and what it expects to be offered.
+/// Nobody sees the lengths.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct SessionRequest {
     model: [u8; 32],
     token: [u8; 32],
     keeps: bool,
     kept: [u8; 32],
+    expected: Option<Expected>,
 }
 
 impl SessionRequest {
-    pub(crate) fn of(asking: &Asking<'_>, kept: Option<&Kept>) -> Result<Self> {
+    pub(crate) fn of(
+        asking: &Asking<'_>,
+        kept: Option<&Kept>,
+        expected: Option<Expected>,
+    ) -> Result<Self> {
         let token = asking.token.map(token_bytes).transpose()?;
         let model = asking.model.map_or([0; 32], model_name);
         Ok(Self {
@@ -96,6 +103,7 @@ impl SessionRequest {
             token: token.unwrap_or_default(),
             keeps: asking.keys.is_some(),
             kept: kept.map_or([0; 32], Kept::name),
+            expected,
         })
     }
 }
@@ -133,6 +141,7 @@ impl Message for SessionRequest {
         out.extend(self.token);
         out.push(self.keeps.into());
         out.extend(self.kept);
+        Expected::encode(self.expected, out);
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
@@ -140,8 +149,12 @@ impl Message for SessionRequest {
             let (model, rest) = body.split_first_chunk()?;
             let (token, rest) = rest.split_first_chunk()?;
             let ([keeps @ (0 | 1)], rest) = rest.split_first_chunk()? else { return None };
-            let kept = rest.try_into().ok()?;
-            Some(Self { model: *model, token: *token, keeps: *keeps == 1, kept })
+            let (kept, rest) = rest.split_first_chunk()?;
+            let expected = Expected::decode(rest.try_into().ok()?)?;
+            if expected.is_some() && *kept == [0; 32] {
+                return None;
+            }
+            Some(Self { model: *model, token: *token, keeps: *keeps == 1, kept: *kept, expected })
         };
         read().ok_or_else(|| Error::peer("a request", format!("another {} bytes", body.len())))
     }
@@ -260,7 +273,8 @@ impl Visitor {
         Ok(frames)
     }
 
-    /// Receives the client's opening and answers its hello.
+    /// Receives the client's opening and answers its hello, or does so later where the client has
+    /// sent more ([`Met::greet`]).
     ///
     /// # Errors
     /// [`Error::Peer`] for a client of another release, [`Error::Transport`].
@@ -278,9 +292,17 @@ impl Visitor {
             return Err(error);
         }
         let request = channel.receive(&())?;
-        channel.send(&ours)?;
         let visitor = Self { theirs: theirs.nonce, request, ticket: None, before: 0 };
-        Ok(Met { visitor, ours: ours.nonce })
+        let mut met = Met { visitor, nonce: ours.nonce, ours: Some(ours) };
+        if met.visitor.expected().is_none() {
+            met.greet(channel)?;
+        }
+        Ok(met)
+    }
+
+    /// What the client expects and has sent on for.
+    pub(crate) fn expected(&self) -> Option<Expected> {
+        self.request.expected
     }
 
     /// Whether the client named no model.
@@ -309,18 +331,36 @@ impl Visitor {
     }
 }
 
-/// A client whose hello is answered.
+/// A client whose hello is answered, or will be once what it has sent ahead is read: all that
+/// each party says at a time is one round.
 pub struct Met {
     /// What the client wants.
     pub visitor: Visitor,
-    pub(crate) ours: [u8; 32],
+    pub(crate) nonce: [u8; 32],
+    /// The server's hello, until it is sent.
+    ours: Option<Hello>,
+}
+
+impl Met {
+    /// Answers the client's hello, unless that is done.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the client is gone.
+    pub fn greet(&mut self, channel: &mut Channel) -> Result<()> {
+        self.ours.take().map_or(Ok(()), |ours| channel.send(&ours))
+    }
 }
 
 /// What the opening and the server's hello cost.
 pub(crate) fn cost() -> Cost {
     Cost::message(Role::Client, HELLO_LEN as u64)
-        .then(Cost::message(Role::Client, REQUEST_LEN as u64))
+        .then(request_cost())
         .then(hello_cost(Role::Server))
+}
+
+/// What a request costs.
+pub(crate) fn request_cost() -> Cost {
+    Cost::message(Role::Client, REQUEST_LEN as u64)
 }
 
 /// What a hello costs.

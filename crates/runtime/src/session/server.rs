@@ -3,8 +3,9 @@
 
 use graph::Model;
 use ot::Kept;
-use wire::{Admission, Admitted, Channel, Error, Link, Result};
+use wire::{Admission, Admitted, Channel, Error, Link, Phase, Result};
 
+use crate::keys::Agreed;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::planner::at_widths;
@@ -14,6 +15,7 @@ use crate::report::{Offered, Report};
 use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
+use crate::session::expected::Expected;
 use crate::session::handshake;
 use crate::session::input::random;
 use crate::session::kept::Keeping;
@@ -153,7 +155,7 @@ impl Served {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`]; of a client that is refused the refusal.
-    pub fn serve(&self, channel: &mut Channel, met: &Met, terms: Terms<'_>) -> Result<Report> {
+    pub fn serve(&self, channel: &mut Channel, met: &mut Met, terms: Terms<'_>) -> Result<Report> {
         let known = terms.link;
         let measures = self.measures() && known.is_none();
         let choose = |measured: Option<Link>| {
@@ -171,20 +173,33 @@ impl Served {
 fn attend<'a>(
     measures: bool,
     provenance: &Provenance,
-    choose: impl FnOnce(Option<Link>) -> Result<(&'a Plan, &'a EncodedModel)>,
+    choose: impl Fn(Option<Link>) -> Result<(&'a Plan, &'a EncodedModel)>,
     channel: &mut Channel,
-    met: &Met,
+    met: &mut Met,
     terms: Terms<'_>,
 ) -> Result<Report> {
     let Terms { most_inputs, threads, kept, keep, charge, progress, .. } = terms;
-    let keeping = Keeping { kept, keeps: met.visitor.keeps() };
-    let resumed = keeping.kept.is_some();
-    let admitted = Admitted { measures, resumes: resumed };
-    let (plan, encoded, agreed) =
-        handshake::admit(channel, met, admitted, provenance, |measured| {
-            measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
-            choose(measured)
-        })?;
+    let keeps = met.visitor.keeps();
+    let followed =
+        if measures || kept.is_none() { None } else { follow(met, choose(None)?, provenance) };
+    let follows = followed.is_some();
+    let (plan, encoded, agreed, kept) = match followed {
+        Some((plan, encoded, agreed)) => (plan, encoded, agreed, kept),
+        None => {
+            // Base OTs with which the client has gone on are used up.
+            let kept = kept.filter(|_| met.visitor.expected().is_none());
+            met.visitor.expected().map_or(Ok(()), |sent| channel.skip(sent.ahead.into()))?;
+            let admitted = Admitted { measures, resumes: kept.is_some(), follows };
+            let (plan, encoded, agreed) =
+                handshake::admit(channel, met, admitted, provenance, |measured| {
+                    measured.map(Progress::Measured).into_iter().for_each(&mut *progress);
+                    choose(measured)
+                })?;
+            (plan, encoded, agreed, kept)
+        }
+    };
+    let resumed = kept.is_some();
+    let keeping = Keeping { kept, keeps };
     let batch = plan.settings().batch();
     // What a client leaves out of its last batch counts, since nobody sees it.
     let most = most_inputs / batch * batch;
@@ -203,13 +218,19 @@ fn attend<'a>(
     progress(Progress::Agreed(agreed.inputs));
     let mut rng = random()?;
     let keys = ServerKeys::setup(channel, plan, &agreed, encoded.key_cache())?;
-    let (mut source, kept) = correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
-    kept.into_iter().for_each(keep);
-    let source = &mut source;
-    progress(Progress::SetUp);
+    let source = &mut correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
     let party = Party::Server { keys: &keys, weights: encoded.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs)?;
     let end = &mut Endpoint { channel, party, source, rng: &mut rng };
+    course.send_ahead(end, plan)?;
+    if follows {
+        end.channel.enter(Phase::Setup, None);
+        met.greet(end.channel)?;
+        let admitted = Admitted { measures, resumes: resumed, follows };
+        end.channel.send(&Admission::Admitted(admitted))?;
+    }
+    end.source.finish(end.channel)?.into_iter().for_each(keep);
+    progress(Progress::SetUp);
     while !course.is_over() {
         let done = |course: &Course| (course.done() * batch).min(agreed.inputs);
         let turn = loop {
@@ -227,6 +248,20 @@ fn attend<'a>(
     let report = Report::metered(plan, agreed.inputs, channel.meter());
     let (offered, key_exchange) = (Some(Offered::new(plan, provenance)), channel.key_exchange());
     Ok(Report { resumed, offered, key_exchange, ..report })
+}
+
+/// What both parties hold of a session that the client expects, if it is what the server offers
+/// and what the client has sent on fits that.
+fn follow<'a>(
+    met: &Met,
+    (plan, encoded): (&'a Plan, &'a EncodedModel),
+    provenance: &Provenance,
+) -> Option<(&'a Plan, &'a EncodedModel, Agreed)> {
+    let Expected { digest, inputs, ahead } = met.visitor.expected()?;
+    let fits = digest == provenance.digest(&plan.offer())
+        && plan.sends_ahead(met.visitor.keeps()) == Some(ahead);
+    let agreed = Agreed::resumed(inputs, &met.visitor.theirs, &met.visitor.kept()?, &digest);
+    fits.then_some((plan, encoded, agreed))
 }
 
 /// One session over `channel`, of a single plan, from the opening on.
@@ -249,13 +284,13 @@ pub(crate) fn session_keeping(
     channel: &mut Channel,
     store: &mut Option<Kept>,
 ) -> Result<Report> {
-    let met = crate::session::opening::Visitor::meet(channel)?;
+    let met = &mut crate::session::opening::Visitor::meet(channel)?;
     let (charge, progress) = (&mut |_| Ok(()), &mut |_| ());
     let kept = store.take().filter(|kept| Some(kept.name()) == met.visitor.kept());
     let keep = &mut |kept| *store = Some(kept);
     let terms = Terms { most_inputs, threads: 1, link: None, kept, keep, charge, progress };
     let nowhere = &Provenance::default();
-    attend(plan.settings().measured, nowhere, |_| Ok((plan, encoded)), channel, &met, terms)
+    attend(plan.settings().measured, nowhere, |_| Ok((plan, encoded)), channel, met, terms)
 }
 
 /// Says how far a session had come whose connection ended.

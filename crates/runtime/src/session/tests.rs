@@ -13,7 +13,6 @@ use wire::{Admitted, Channel, Error, Result, Role, memory_pair};
 use crate::plan::{Plan, Settings};
 use crate::provenance::Provenance;
 use crate::report::Report;
-use crate::session::client::{Answer, Request, predict};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
 use crate::session::kept::KeptKeys;
@@ -21,6 +20,8 @@ use crate::session::open::Session;
 use crate::session::opening::{Asking, Visitor};
 use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
+
+mod kept;
 
 const SHAPE: [usize; 3] = [2, SIDE, SIDE];
 const ONE: usize = 2 * SIDE * SIDE;
@@ -220,8 +221,10 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
             |channel| server::session(&plan, &prepared, 2, channel).map(|_| ()),
         )
     };
-    let setup = frames(0, None).1.frames.len();
-    let until = frames(1, None).1.frames.len();
+    // The preparation follows the server's last frame of the setup without a turn between them.
+    let all = frames(1, None).1.frames;
+    let proof = all.iter().position(|frame| frame.first() == Some(&wire::tags::TREE_PROOF));
+    let (setup, until) = (proof.unwrap() + 1, all.len());
     assert!(setup >= 5 && until > setup + 2, "{setup} to {until}");
     for how in [Tamper::Close, Tamper::Retag, Tamper::Oversize] {
         for frame in setup..until {
@@ -233,91 +236,4 @@ fn garbage_while_preparing_is_named_by_the_next_call() {
             assert!(named, "{how:?} of frame {frame}: {client:?}");
         }
     }
-}
-
-/// A session of one input; the client's answer and the server's report.
-fn keeping(
-    (model, plan, encoded): (&Model, &Plan, &EncodedModel),
-    keys: Option<&KeptKeys>,
-    store: &mut Option<Kept>,
-    values: &[f32],
-) -> (Answer, Report) {
-    let (mut client, mut theirs) = memory_pair();
-    thread::scope(|scope| {
-        let server = scope.spawn(move || {
-            server::session_keeping(plan, encoded, usize::MAX, &mut theirs, store).unwrap()
-        });
-        let asking = Asking { keys, ..Asking::default() };
-        let request = Request {
-            values,
-            shape: &SHAPE,
-            threads: 1,
-            accept_leakage: false,
-            keys: None,
-            asking,
-            progress: &mut |_, _| {},
-        };
-        let answer = predict(&mut client, request).unwrap();
-        assert_eq!(answer.results, clear(model, values));
-        (answer, server.join().unwrap())
-    })
-}
-
-#[test]
-fn kept_keys_shorten_the_next_setup_by_what_is_said() {
-    for post_quantum in [false, true] {
-        shortened(Settings { post_quantum, ..Settings::default() });
-    }
-}
-
-fn shortened(settings: Settings) {
-    let mut rng = Random::seeded(31);
-    let model = network(&mut rng, Rounding::Exact);
-    let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
-    let (served, values) = ((&model, &plan, &encoded), inputs(&mut rng, 1));
-    let (keys, mut store) = (KeptKeys::default(), None);
-    // Fresh, with what the first left, forgotten by the server, by the client, and kept by neither.
-    let rounds = [(false, true), (true, true), (false, true), (false, true), (false, false)];
-    for (round, (kept, keeps)) in rounds.into_iter().enumerate() {
-        match round {
-            2 => store = None,
-            3 => drop(keys.take()),
-            _ => {}
-        }
-        let (answer, theirs) = keeping(served, keeps.then_some(&keys), &mut store, &values);
-        let wanted = plan.kept_setup_cost(kept, keeps);
-        for report in [&answer.report, &theirs] {
-            let setup = report.phases.setup;
-            let bytes = [setup.bytes.client_to_server, setup.bytes.server_to_client];
-            assert_eq!(bytes, [wanted.client_to_server, wanted.server_to_client], "{round}");
-            assert_eq!((setup.rounds, report.resumed), (wanted.rounds, kept), "{round}");
-        }
-        let rest = |report: &Report| (report.phases.offline.bytes, report.phases.online.bytes);
-        assert_eq!(rest(&answer.report), rest(&Report::predicted(&plan, 1)));
-        assert_eq!(keys.len(), 1);
-    }
-    let saved = plan.setup_cost().rounds - plan.kept_setup_cost(true, true).rounds;
-    assert_eq!(saved, 2);
-}
-
-#[test]
-fn a_server_that_claims_keys_the_client_has_not_is_found_out() {
-    let mut rng = Random::seeded(32);
-    let model = network(&mut rng, Rounding::Exact);
-    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
-    let (client, _) = run_pair(
-        |channel| {
-            let asking = Asking::default();
-            handshake::client(channel, &mut Random::seeded(1), asking, |_| Ok(1)).map(drop)
-        },
-        |channel| {
-            let met = Visitor::met(channel, &mut Random::seeded(2))?;
-            let admitted = Admitted { measures: false, resumes: true };
-            handshake::admit(channel, &met, admitted, &Provenance::default(), |_| Ok((&plan, ())))
-                .map(drop)
-        },
-    );
-    let error = client.value.unwrap_err().to_string();
-    assert!(error.contains("without kept keys"), "{error}");
 }

@@ -4,9 +4,10 @@
 //! stays bounded however large the network is.
 
 use mpc::{Correlations, Demand, garbled};
-use ot::rot::{fill_cost, fill_receiver, fill_sender};
+use ot::rot::{ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender};
 use ot::{
-    CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup, Sourcing,
+    Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
+    Sourcing,
 };
 use pricing::Work;
 use ring::Random;
@@ -19,10 +20,26 @@ pub const MOST_BYTES: usize = 128 << 20;
 
 /// Both directions' correlations of one session.
 pub struct CorrelationSource {
-    /// None where no OT is made.
-    ends: Option<(CotSender, CotReceiver)>,
+    ends: Ends,
+    sourcing: Sourcing,
     /// For garbled circuits.
     rng: Random,
+}
+
+/// The ends of both directions that a party holds.
+enum Ends {
+    /// No OT is made.
+    None,
+    /// The last flight of the setup is still to come.
+    Begun(Box<Begun>),
+    Ready(Box<(CotSender, CotReceiver)>),
+}
+
+/// The OTs that the server sends of the first demand of a session, made before the last flight of
+/// the setup.
+pub(crate) enum FirstOts {
+    Sent(Vec<SenderPads>),
+    Received(Vec<ReceiverPads>),
 }
 
 /// The schedules of both directions of a [`CorrelationSource`], for predictions.
@@ -30,6 +47,8 @@ pub struct CorrelationSource {
 pub(crate) struct Schedules {
     client_sends: Schedule,
     server_sends: Schedule,
+    /// What had been made before [`Schedules::first`], until the rest of its demand is made.
+    first: Option<[CorrelationCounts; 2]>,
 }
 
 impl CorrelationSource {
@@ -43,33 +62,80 @@ impl CorrelationSource {
         session: [u8; 32],
         sourcing: Sourcing,
     ) -> Result<Self> {
-        Self::resume(channel, rng, Setup::new(SessionId(session), sourcing)).map(|made| made.0)
+        let mut source = Self::begin(channel, rng, Setup::new(SessionId(session), sourcing))?;
+        source.finish(channel)?;
+        Ok(source)
     }
 
-    /// Sets both directions up as `setup` says; returns the base OTs of a later session too, if
-    /// they are to be kept.
+    /// Sets both directions up as `setup` says, but for the last flight.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub(crate) fn resume(
-        channel: &mut Channel,
-        rng: &mut Random,
-        setup: Setup,
-    ) -> Result<(Self, Option<Kept>)> {
-        let (sender, receiver, kept) = setup.run(channel, rng)?;
-        Ok((Self { ends: Some((sender, receiver)), rng: rng.child() }, kept))
+    pub(crate) fn begin(channel: &mut Channel, rng: &mut Random, setup: Setup) -> Result<Self> {
+        let sourcing = setup.sourcing;
+        let begun = Box::new(setup.begin(channel, rng)?);
+        Ok(Self { ends: Ends::Begun(begun), sourcing, rng: rng.child() })
+    }
+
+    /// The last flight of the setup; returns the base OTs of a later session, if they are to be
+    /// kept.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Transport`].
+    pub(crate) fn finish(&mut self, channel: &mut Channel) -> Result<Option<Kept>> {
+        channel.enter(Phase::Setup, None);
+        match std::mem::replace(&mut self.ends, Ends::None) {
+            Ends::Begun(begun) => {
+                let (sender, receiver, kept) = begun.finish(channel)?;
+                self.ends = Ends::Ready(Box::new((sender, receiver)));
+                Ok(kept)
+            }
+            ends => {
+                self.ends = ends;
+                Ok(None)
+            }
+        }
     }
 
     /// For plans without OTs.
     pub(crate) fn none(rng: &mut Random) -> Self {
-        Self { ends: None, rng: rng.child() }
+        Self { ends: Ends::None, sourcing: Sourcing::default(), rng: rng.child() }
     }
 
     /// Lets this party use so many threads; the other notices nothing.
     pub fn set_threads(&mut self, threads: usize) {
-        if let Some((sender, receiver)) = &mut self.ends {
-            sender.set_threads(threads);
-            receiver.set_threads(threads);
+        match &mut self.ends {
+            Ends::None => {}
+            Ends::Begun(begun) => begun.set_threads(threads),
+            Ends::Ready(ends) => {
+                ends.0.set_threads(threads);
+                ends.1.set_threads(threads);
+            }
+        }
+    }
+
+    /// Makes the OTs of `demand` that the server sends before the last flight of the setup, where
+    /// only the client has to say something for them.
+    ///
+    /// # Errors
+    /// [`Error::Peer`], [`Error::Transport`].
+    pub(crate) fn first(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+    ) -> Result<Option<FirstOts>> {
+        let Ends::Begun(begun) = &mut self.ends else { return Ok(None) };
+        if Schedules::new(self.sourcing).first(demand).is_none() {
+            return Ok(None);
+        }
+        channel.enter(Phase::Preprocess, None);
+        let jobs = jobs(demand, Role::Server);
+        match begun.first() {
+            (Some(sender), _) => Ok(Some(FirstOts::Sent(fill_sender(channel, sender, &jobs)?))),
+            (None, Some(receiver)) => {
+                Ok(Some(FirstOts::Received(fill_receiver(channel, receiver, &jobs)?)))
+            }
+            (None, None) => Ok(None),
         }
     }
 
@@ -79,17 +145,37 @@ impl CorrelationSource {
         channel: &mut Channel,
         demand: &Demand,
     ) -> Result<Correlations> {
-        let Self { ends: Some((from, to)), rng } = self else { return Ok(Correlations::default()) };
+        self.prepare_rest(channel, demand, None)
+    }
+
+    /// Makes what is missing of the correlations and garbled circuits of `demand` after `first`.
+    pub(crate) fn prepare_rest(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+        first: Option<FirstOts>,
+    ) -> Result<Correlations> {
+        if let Ends::None = self.ends {
+            return Ok(Correlations::default());
+        }
+        let ((from, to), rng) = Self::ends(&mut self.ends, &mut self.rng)?;
         channel.enter(Phase::Preprocess, None);
         let role = channel.role();
         let (mut sending, mut receiving) = (Vec::new(), Vec::new());
-        for sender in [Role::Client, Role::Server] {
+        let directions = [Role::Client, Role::Server];
+        let missing = if first.is_some() { 1 } else { 2 };
+        for sender in directions.into_iter().take(missing) {
             let jobs = jobs(demand, sender);
             if sender == role {
                 sending = fill_sender(channel, from, &jobs)?;
             } else {
                 receiving = fill_receiver(channel, to, &jobs)?;
             }
+        }
+        match first {
+            Some(FirstOts::Sent(made)) => sending = made,
+            Some(FirstOts::Received(made)) => receiving = made,
+            None => {}
         }
         let ots = match role {
             Role::Client => {
@@ -108,12 +194,20 @@ impl CorrelationSource {
     /// # Errors
     /// [`Error::Misuse`] for a plan without OTs.
     pub fn sources(&mut self) -> Result<(&mut CotSender, &mut CotReceiver)> {
-        let ends = self.ends.as_mut().map(|(sender, receiver)| (sender, receiver));
-        ends.ok_or_else(|| {
-            Error::internal(
-                "a plan without oblivious transfers is asked for some; please report it",
-            )
-        })
+        Self::ends(&mut self.ends, &mut self.rng).map(|(ends, _)| ends)
+    }
+
+    /// The ends of a source that is set up, and its randomness.
+    fn ends<'a>(
+        ends: &'a mut Ends,
+        rng: &'a mut Random,
+    ) -> Result<((&'a mut CotSender, &'a mut CotReceiver), &'a mut Random)> {
+        let why = match ends {
+            Ends::Ready(ends) => return Ok(((&mut ends.0, &mut ends.1), rng)),
+            Ends::None => "a plan without oblivious transfers is asked for some; please report it",
+            Ends::Begun(_) => "correlations before the setup is over; please report it",
+        };
+        Err(Error::internal(why))
     }
 }
 
@@ -121,20 +215,32 @@ impl Schedules {
     /// After [`CorrelationSource::setup`].
     pub(crate) fn new(sourcing: Sourcing) -> Self {
         let schedule = |sender| Schedule::new(sourcing, sender);
-        Self { client_sends: schedule(Role::Client), server_sends: schedule(Role::Server) }
+        let [client_sends, server_sends] = [Role::Client, Role::Server].map(schedule);
+        Self { client_sends, server_sends, first: None }
     }
 
-    /// What [`CorrelationSource::resume`] costs.
-    pub(crate) fn setup_cost(sourcing: Sourcing, kept: bool, keeps: bool) -> Cost {
-        ot::kept_setup_cost(sourcing, kept, keeps)
+    /// What [`CorrelationSource::first`] sends, where it makes anything; the work is counted with
+    /// the rest of the demand.
+    pub(crate) fn first(&mut self, demand: &Demand) -> Option<Cost> {
+        let mut ahead = self.server_sends.clone();
+        let cost = fill_cost(&mut ahead, &jobs(demand, Role::Server));
+        if cost.server_to_client > 0 {
+            return None;
+        }
+        self.first = Some(self.made());
+        self.server_sends = ahead;
+        Some(cost)
     }
 
-    /// What [`CorrelationSource::prepare`] takes next.
+    /// What [`CorrelationSource::prepare_rest`] takes next.
     pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
-        let before = self.made();
+        let first = self.first.take();
+        let before = first.unwrap_or_else(|| self.made());
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
-        let ots = fill_cost(&mut self.client_sends, &client);
-        let ots = ots.then(fill_cost(&mut self.server_sends, &server));
+        let mut ots = fill_cost(&mut self.client_sends, &client);
+        if first.is_none() {
+            ots = ots.then(fill_cost(&mut self.server_sends, &server));
+        }
         let cost = ots.then(garbled::prepare_cost(&demand.circuits));
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.

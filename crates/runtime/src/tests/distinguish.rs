@@ -14,7 +14,8 @@ use wire::{Channel, Result, Role};
 
 use crate::keys::lola::Cache;
 use crate::plan::{Plan, Reveal, Settings};
-use crate::run;
+use crate::preprocess::ahead::Ahead;
+use crate::run::{self, Before};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
 use crate::session::opening::Asking;
@@ -84,7 +85,7 @@ fn client(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run(end, &plan, &mut vec![], None, &mut watch)?;
+    let opened = run::run(end, &plan, &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -105,7 +106,7 @@ fn server(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    run::run(end, plan, &mut vec![], None, &mut watch)?;
+    run::run(end, plan, &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
     shares.pop();
     Ok(shares)
 }

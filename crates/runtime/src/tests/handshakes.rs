@@ -50,9 +50,9 @@ fn what_a_server_says_of_its_model_is_offered_and_may_be_refused() {
                 handshake::client(channel, &mut Random::seeded(1), asking, |_| Ok(3)).map(drop)
             },
             |channel| {
-                let met = Visitor::met(channel, &mut Random::seeded(2))?;
-                let admitted = wire::Admitted { measures: false, resumes: false };
-                handshake::admit(channel, &met, admitted, &said, |_| Ok((&plan, ()))).map(drop)
+                let met = &mut Visitor::met(channel, &mut Random::seeded(2))?;
+                let admitted = wire::Admitted::default();
+                handshake::admit(channel, met, admitted, &said, |_| Ok((&plan, ()))).map(drop)
             },
         )
     };
@@ -92,7 +92,7 @@ fn other_versions_and_plans_are_refused_by_name() {
     let (_, theirs) = run_pair(
         |channel| {
             channel.send(&Hello::ours(&mut Random::seeded(9)))?;
-            channel.send(&SessionRequest::of(&Asking::default(), None)?)?;
+            channel.send(&SessionRequest::of(&Asking::default(), None, None)?)?;
             channel.receive::<Hello>(&())?;
             channel.receive::<wire::Admission>(&())?;
             channel.receive::<handshake::Offer>(&())?;

@@ -27,6 +27,8 @@ const MOST_HELLO: usize = 1 << 14;
 const FIRST_OF_HEADER: u8 = b'\r';
 /// Reads of one connection before others have their turn.
 const TURN: usize = 16;
+/// Pieces of 4096 bytes that a client who is refused may have sent on: those of 4 MiB, and of a turn.
+const UNREAD: usize = 1024 + TURN;
 
 /// What has arrived on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +294,7 @@ impl Incoming {
         let _ = self.stream.shutdown(Shutdown::Write);
         // What is unread when the socket is closed would reset the connection, answer and all.
         let mut rest = [0; 4096];
-        let _ = (0..TURN).all(|_| self.stream.read(&mut rest).is_ok_and(|read| read > 0));
+        let _ = (0..UNREAD).all(|_| self.stream.read(&mut rest).is_ok_and(|read| read > 0));
     }
 
     /// Returns the connection as a channel, on which what has arrived is received first.
