@@ -62,6 +62,11 @@ pub(super) const CASES: &[Case] = &[
         let function = functions::Gelu::new(6, 0.0625).unwrap();
         both(run, &Gelu::new(COUNT, 12, &function, 16, Radix::Four).unwrap(), &[12]);
     }),
+    Case::new("comparison", "GELU whose parts go in turns", |run| {
+        let function = functions::Gelu::new(6, 0.0625).unwrap();
+        let plan = Gelu::new(COUNT, 12, &function, 16, Radix::Four).unwrap();
+        both(run, &plan.in_turns(), &[12]);
+    }),
     Case::new("comparison", "GELU of lines with their ends by a circuit", |run| {
         let function = functions::Gelu::new(9, 0.0156).unwrap();
         both(run, &Gelu::new(COUNT, 14, &function, 16, Radix::Four).unwrap(), &[14]);
