@@ -1,6 +1,7 @@
 //! Both parties of a bench.
 
 use mpc::open;
+use ot::{SessionId, Setup};
 use pricing::Work;
 use ring::{Random, Seed};
 use runtime::parts::{
@@ -69,6 +70,7 @@ impl Bench {
         let keys = ClientKeys::setup(channel, &task.plan, &agreed, None, &mut rng)?;
         let source = &mut self.task.correlation_source(channel, &mut rng, &agreed, threads)?;
         let (report, errors) = if let Some(count) = task.cots() {
+            source.finish(channel)?;
             let (_, receiving) = source.sources()?;
             let sample = cots::receive(channel, receiving, count)?;
             (metered(channel, task), cots::wrong(channel, sample)?)
@@ -113,6 +115,7 @@ impl Host {
         let keys = ServerKeys::setup(channel, &task.plan, &agreed, &KeyCache::default())?;
         let source = &mut self.task.correlation_source(channel, &mut rng, &agreed, threads)?;
         let report = if let Some(count) = task.cots() {
+            source.finish(channel)?;
             let (sending, _) = source.sources()?;
             let sample = cots::send(channel, sending, count)?;
             let report = metered(channel, task);
@@ -134,7 +137,8 @@ impl Host {
 }
 
 impl Task {
-    /// Base oblivious transfers of a measurement, whose correlations take so many threads.
+    /// Base oblivious transfers of a measurement but for their last flight; correlations take so
+    /// many threads.
     fn correlation_source(
         &self,
         channel: &mut Channel,
@@ -143,7 +147,8 @@ impl Task {
         threads: usize,
     ) -> Result<CorrelationSource> {
         let sourcing = self.plan.settings().sourcing();
-        let mut source = CorrelationSource::setup(channel, rng, agreed.session, sourcing)?;
+        let setup = Setup::new(SessionId(agreed.session), sourcing);
+        let mut source = CorrelationSource::begin(channel, rng, setup)?;
         source.set_threads(threads);
         Ok(source)
     }

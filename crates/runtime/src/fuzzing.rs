@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use wire::Message;
 
 use crate::plan::Plan;
-use crate::session::handshake::{Accept, MOST_INPUTS, Offer};
+use crate::session::expected::MOST_INPUTS;
+use crate::session::handshake::{Accept, Offer};
 use crate::session::opening::{Hello, OPENING, Visitor};
 
 /// The first message: what decodes has exactly one encoding.

@@ -4,36 +4,23 @@
 //! nothing of it: the ciphertexts of masks and the corrections of the OTs that the server sends.
 //! The server answers them behind the last flight, so that they cost no rounds of their own.
 
-use std::collections::BTreeMap;
-
 use mpc::{Correlations, Demand};
 use wire::{Cost, Phase, Result};
 
 use super::costs::ask_costs;
-use super::layers::{self, LayerAt, ask, groups, layers_of, run_demand};
+use super::layers::{self, Ahead, LayerAt, ask, groups, layers_of, run_demand};
 use super::segments::segments;
-use crate::plan::Plan;
 use crate::step::Step;
 use crate::step::context::Endpoint;
-use crate::step::correlations::{FirstOts, Schedules};
+use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
-use crate::step::preprocessed::Asked;
 use crate::step::spent::{Part, Spent};
 
-/// What was sent ahead of the last flight of the setup, for the first run.
-#[derive(Default)]
-pub(crate) struct Ahead {
-    /// What layers keep that have asked, by step.
-    pub(crate) asked: BTreeMap<usize, Asked>,
-    /// The OTs that the server sends.
-    pub(crate) ots: Option<FirstOts>,
-}
-
-/// What the first run of `plan` can send ahead: the correlations that it takes first, and the
-/// layers that ask first.
-fn of(plan: &Plan) -> (Demand, Vec<LayerAt<'_>>) {
-    let (steps, exchange) = (plan.steps(), Exchange::Encryption);
-    let (demand, layers) = if plan.settings().store() > 0 {
+/// What the first run of these steps can send ahead: the correlations that it takes first, and the
+/// layers that ask first. With `stores` whole runs are preprocessed.
+fn of(steps: &[Step], stores: bool) -> (Demand, Vec<LayerAt<'_>>) {
+    let exchange = Exchange::Encryption;
+    let (demand, layers) = if stores {
         (run_demand(steps), layers_of(steps.iter().enumerate(), exchange, true))
     } else {
         let segment = segments(steps).into_iter().next().unwrap_or_default();
@@ -45,27 +32,22 @@ fn of(plan: &Plan) -> (Demand, Vec<LayerAt<'_>>) {
     (demand, layers.into_iter().take(first).collect())
 }
 
-impl Ahead {
-    /// Sends what the first run can send ahead, or receives it.
-    ///
-    /// # Errors
-    /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-    pub(crate) fn exchange(end: &mut Endpoint<'_>, plan: &Plan) -> Result<Self> {
-        let mut ahead = Self::default();
-        if plan.evaluated().is_some() {
-            return Ok(ahead);
-        }
-        end.source.set_threads(end.party.threads());
-        let (demand, layers) = of(plan);
-        ask(end, &layers, &mut Correlations::default(), &mut ahead.asked)?;
-        ahead.ots = end.source.first(end.channel, &demand)?;
-        Ok(ahead)
-    }
+/// Sends what the first run of these steps can send ahead, or receives it.
+///
+/// # Errors
+/// [`wire::Error::Peer`], [`wire::Error::Transport`].
+pub(crate) fn exchange(end: &mut Endpoint<'_>, steps: &[Step], stores: bool) -> Result<Ahead> {
+    let mut ahead = Ahead::default();
+    end.source.set_threads(end.party.threads());
+    let (demand, layers) = of(steps, stores);
+    ask(end, &layers, &mut Correlations::default(), &mut ahead.asked)?;
+    ahead.ots = end.source.first(end.channel, &demand)?;
+    Ok(ahead)
 }
 
-/// What [`Ahead::exchange`] costs.
-pub(crate) fn costs(plan: &Plan, schedules: &mut Schedules) -> Vec<Part> {
-    let (demand, layers) = of(plan);
+/// What [`exchange`] costs.
+pub(crate) fn costs(steps: &[Step], stores: bool, schedules: &mut Schedules) -> Vec<Part> {
+    let (demand, layers) = of(steps, stores);
     let mut costs = ask_costs(&layers);
     let ots = schedules.first(&demand).unwrap_or(Cost::NONE);
     costs.push(Part::new(Phase::Preprocess, None, Spent::sending(ots)));

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
 
-use super::ahead::Ahead;
 use super::segments::segments;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Preprocessing};
+use crate::step::correlations::FirstOts;
 use crate::step::linear::{Exchange, Preprocess};
 use crate::step::preprocessed::{Asked, Preprocessed};
 
@@ -24,6 +24,15 @@ pub(crate) type LayerAt<'a> = (usize, &'a Step, &'a dyn Preprocess);
 pub(crate) struct Inference {
     pub(crate) correlations: Correlations,
     pub(crate) layers: BTreeMap<usize, Preprocessed>,
+}
+
+/// What was sent ahead of the last flight of the setup, for the first run.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    /// What layers keep that have asked, by step.
+    pub(crate) asked: BTreeMap<usize, Asked>,
+    /// The OTs that the server sends.
+    pub(crate) ots: Option<FirstOts>,
 }
 
 /// The layers among `steps` that take part in `exchange`: all that can, or those that do in

@@ -9,8 +9,8 @@ use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
 
 use crate::plan::Plan;
-use crate::preprocess::ahead::Ahead;
-use crate::preprocess::layers::{self, Inference, layers_of};
+use crate::preprocess::ahead;
+use crate::preprocess::layers::{self, Ahead, Inference, layers_of};
 use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
 use crate::step::linear::Exchange;
@@ -70,8 +70,8 @@ pub(crate) fn run(
     Ok(results.into_opened())
 }
 
-/// Runs all steps of `plan` between two parties that hold shares already, after what the plan
-/// preprocesses. `shares` are this party's shares of the graph's first tensors, in the order of
+/// Runs all steps of `plan` between two parties that hold shares already, from before the last flight
+/// of the setup of correlations, as a session does. `shares` are this party's shares of the graph's first tensors, in the order of
 /// their indices; the result is its share of what the last step writes.
 ///
 /// # Errors
@@ -80,10 +80,11 @@ pub(crate) fn run(
 pub fn run_shares(end: &mut Endpoint<'_>, plan: &Plan, shares: Vec<Share>) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     let stores = plan.settings().store() > 0;
-    let nothing = Ahead::default();
+    let ahead = ahead::exchange(end, plan.steps(), stores)?;
+    end.source.finish(end.channel)?;
     let before = match stores {
-        true => Before::Preprocessed(layers::preprocess(end, plan.steps(), nothing)?),
-        false => Before::Ahead(nothing),
+        true => Before::Preprocessed(layers::preprocess(end, plan.steps(), ahead)?),
+        false => Before::Ahead(ahead),
     };
     run_on(end, plan, &mut tensors, before, &mut |_| {})?;
     tensors.into_last()

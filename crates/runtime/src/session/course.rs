@@ -6,8 +6,8 @@ use mpc::Share;
 use wire::{Error, Result};
 
 use crate::plan::Plan;
-use crate::preprocess::ahead::Ahead;
-use crate::preprocess::layers::{Inference, preprocess};
+use crate::preprocess::ahead;
+use crate::preprocess::layers::{Ahead, Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
 use crate::run::{self, Before};
 use crate::step::context::Endpoint;
@@ -35,7 +35,9 @@ impl Course {
 
     /// Exchanges what the first run can send ahead of the last flight of the setup.
     pub(crate) fn send_ahead(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<()> {
-        self.ahead = Ahead::exchange(end, plan)?;
+        if plan.evaluated().is_none() {
+            self.ahead = ahead::exchange(end, plan.steps(), plan.settings().store() > 0)?;
+        }
         Ok(())
     }
 

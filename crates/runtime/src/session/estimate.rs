@@ -57,7 +57,7 @@ impl Plan {
         }
         let mut parts = vec![Part::new(Phase::Setup, None, Spent { cost, work })];
         if let Some(last) = last {
-            parts.extend(ahead::costs(self, &mut schedules));
+            parts.extend(ahead::costs(self.steps(), self.settings().store() > 0, &mut schedules));
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
         self.run_parts(self.runs(inputs), &mut schedules, &mut parts);

@@ -11,15 +11,13 @@ use wire::{Admission, Admitted, Channel, Cost, Error, Link, Message, Result, Rol
 use crate::keys::Agreed;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
-use crate::session::expected::Expected;
+use crate::session::expected::{Expected, MOST_INPUTS};
 use crate::session::kept::Keeping;
 use crate::session::opening::{self, Asking, Hello, Met, SessionRequest, hello_cost};
 use crate::session::probe;
 
 /// Longest public graph that a client reads.
 const MOST_JSON: u64 = 16 << 20;
-/// The largest number of inputs of one session.
-pub const MOST_INPUTS: u32 = 1_000_000;
 /// Bytes of an admission without a text.
 pub(crate) const ADMITTED_LEN: u64 = 9;
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ot::Kept;
 
-use super::expected::Known;
+use crate::plan::Plan;
+use crate::provenance::Provenance;
 
 /// Base OTs that a client holds at a time: those of sessions that ran side by side.
 const MOST: usize = 64;
@@ -18,6 +19,16 @@ const MOST: usize = 64;
 pub struct KeptKeys {
     held: Mutex<VecDeque<Kept>>,
     known: Mutex<Option<Arc<Known>>>,
+}
+
+/// What a client remembers of its last session with a server.
+pub(crate) struct Known {
+    /// The model that it asked for by name, zeros for none.
+    pub(super) model: [u8; 32],
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) provenance: Provenance,
+    /// Of the offer.
+    pub(super) digest: [u8; 32],
 }
 
 /// What a session has of an earlier one, and whether it leaves something to a later one.

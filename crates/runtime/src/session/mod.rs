@@ -8,6 +8,7 @@ pub(crate) mod expected;
 pub(crate) mod handshake;
 pub(crate) mod input;
 pub(crate) mod kept;
+pub(crate) mod known;
 pub(crate) mod open;
 pub(crate) mod opening;
 pub(crate) mod probe;

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::session::client::Client;
-use crate::session::handshake::MOST_INPUTS;
+use crate::session::expected::MOST_INPUTS;
 use crate::session::input::quantize;
 use crate::session::opening::Asking;
 use crate::suites;

@@ -71,7 +71,7 @@ impl CorrelationSource {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub(crate) fn begin(channel: &mut Channel, rng: &mut Random, setup: Setup) -> Result<Self> {
+    pub fn begin(channel: &mut Channel, rng: &mut Random, setup: Setup) -> Result<Self> {
         let sourcing = setup.sourcing;
         let begun = Box::new(setup.begin(channel, rng)?);
         Ok(Self { ends: Ends::Begun(begun), sourcing, rng: rng.child() })
@@ -82,7 +82,7 @@ impl CorrelationSource {
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
-    pub(crate) fn finish(&mut self, channel: &mut Channel) -> Result<Option<Kept>> {
+    pub fn finish(&mut self, channel: &mut Channel) -> Result<Option<Kept>> {
         channel.enter(Phase::Setup, None);
         match std::mem::replace(&mut self.ends, Ends::None) {
             Ends::Begun(begun) => {

@@ -14,7 +14,7 @@ use wire::{Channel, Result, Role};
 
 use crate::keys::lola::Cache;
 use crate::plan::{Plan, Reveal, Settings};
-use crate::preprocess::ahead::Ahead;
+use crate::preprocess::layers::Ahead;
 use crate::run::{self, Before};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
