@@ -17,12 +17,19 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 15, b"rlwe1-cw-frt5-m2"
+VERSION, PARAMETERS = 16, b"rlwe1-cw-frt5-m2"
 HELLO, PLAN, ACCEPT, PROBE, REQUEST, ADMISSION = 1, 2, 3, 5, 6, 8
 ADMITTED, MEASURED, WAITING, BUSY, DENIED = range(5)
 
 
 LONGEST = 2**28 - 1
+NOTHING = bytes(32 + 4 + 4)
+"""A request that expects no offer: the digest, inputs, and bytes that follow."""
+
+
+def expecting(digest: bytes, inputs: int, ahead: int, kept: bytes = b"\x01" * 32) -> bytes:
+    """A request that expects an offer, and names base OTs of an earlier session."""
+    return frame(REQUEST, bytes(64) + b"\x01" + kept + digest + struct.pack("<II", inputs, ahead), 1)
 
 
 def frame(tag: int, body: bytes, index: int = 0) -> bytes:
@@ -35,7 +42,7 @@ def hello(version: int = VERSION, parameters: bytes = PARAMETERS) -> bytes:
 
 def opening(version: int = VERSION) -> bytes:
     """All that a client says before it waits: no model by name, no token."""
-    return hello(version) + frame(REQUEST, bytes(97), 1)
+    return hello(version) + frame(REQUEST, bytes(97) + NOTHING, 1)
 
 
 def accept(inputs: int, digest: bytes = bytes(32)) -> bytes:
@@ -86,12 +93,17 @@ CLIENTS = {
     "a long hello": (frame(HELLO, bytes(53)), "53 bytes"),
     "a hello of 256 MiB": (struct.pack("<BI", HELLO, LONGEST), f"{LONGEST} bytes"),
     "a hello out of turn": (frame(HELLO, hello()[HEADER:], 5), "number 5: a frame was lost"),
-    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 32 + bytes(65), 1), "no such model"),
+    "a model that is not there": (hello() + frame(REQUEST, b"\x01" * 32 + bytes(65) + NOTHING, 1), "no such model"),
     "a token that nobody gave out": (
-        hello() + frame(REQUEST, bytes(32) + b"\x01" * 32 + bytes(33), 1),
+        hello() + frame(REQUEST, bytes(32) + b"\x01" * 32 + bytes(33) + NOTHING, 1),
         "the token is not one",
     ),
-    "a short request": (hello() + frame(REQUEST, bytes(96), 1), "96 bytes"),
+    "a short request": (hello() + frame(REQUEST, bytes(136), 1), "136 bytes"),
+    "inputs of no offer": (hello() + expecting(bytes(32), 1, 1), "137 bytes"),
+    "an offer without inputs": (hello() + expecting(b"\x01" * 32, 0, 1), "137 bytes"),
+    "more ahead than 4 MiB": (hello() + expecting(b"\x01" * 32, 1, (4 << 20) + 1), "137 bytes"),
+    "an offer without base OTs": (hello() + expecting(b"\x01" * 32, 1, 1, bytes(32)), "137 bytes"),
+    "an offer with base OTs that nobody has, then gone": (hello() + expecting(b"\x01" * 32, 1, 4 << 20), "closed"),
     "an acceptance out of turn": (opening() + frame(ACCEPT, bytes(36)), "number 0: a frame was lost"),
     "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "tag 0x47"),
     "TLS": (bytes.fromhex("1603010200010001fc0303") + bytes(64), "tag 0x16"),
