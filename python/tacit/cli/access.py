@@ -7,7 +7,7 @@ import typer
 
 Plaintext = Annotated[bool, typer.Option("--plaintext", help="No TLS; loopback only.")]
 
-# Of those who serve.
+# These options are those of commands that serve.
 ClientAuthority = Annotated[Path | None, typer.Option(help="Admit only clients this authority (PEM) vouches for.")]
 ClientRevocations = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Certificates of --client-ca that are revoked (PEM).")
@@ -24,7 +24,7 @@ Budget = Annotated[
     ),
 ]
 
-# Of those who ask.
+# These options are those of commands that ask a server.
 Pin = Annotated[str | None, typer.Option(help="Pin of the server's key, as `serve` prints it.")]
 Authority = Annotated[Path | None, typer.Option(help="Authority (PEM) that vouches for the server.")]
 ClientCertificate = Annotated[Path | None, typer.Option(help="Client certificate (PEM).")]

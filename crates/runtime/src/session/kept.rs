@@ -27,7 +27,7 @@ pub(crate) struct Known {
     pub(super) model: [u8; 32],
     pub(crate) plan: Arc<Plan>,
     pub(crate) provenance: Provenance,
-    /// Of the offer.
+    /// The digest of the offer.
     pub(super) digest: [u8; 32],
 }
 

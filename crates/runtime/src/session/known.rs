@@ -51,7 +51,7 @@ impl Known {
         if self.model != name_of(asking) || !trusted {
             return None;
         }
-        // What is wrong about the input is said of the plan that is offered.
+        // An input that does not fit is refused later, by the plan that the server offers.
         let inputs = u32::try_from(count(plan).ok()?).ok()?;
         let inputs = Some(inputs).filter(|inputs| (1..=MOST_INPUTS).contains(inputs))?;
         Some(Expected { digest: *digest, inputs, ahead: plan.sends_ahead(true)? })

@@ -82,7 +82,7 @@ class Costs:
         return sum(phase.seconds(link) for phase in self.phases)
 
     def contended(self, busy_seconds: float) -> "Costs":
-        """The same where a session takes `busy_seconds` of both parties' processors while all cores are busy.
+        """Costs with the contention of sessions that take `busy_seconds` of processors while all cores are busy.
 
         Parties that compute at the same time slow each other in the measured session already.
         """

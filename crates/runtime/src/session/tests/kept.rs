@@ -172,7 +172,7 @@ fn what_is_sent_ahead_ends_where_the_request_says() {
                 let expected = Some(Expected { digest, inputs: 1, ahead });
                 let rng = &mut Random::seeded(36);
                 handshake::ask(channel, rng, asking, kept.as_ref(), expected)?;
-                // Of a length that no plan has in this place.
+                // No plan has messages of this length in this place.
                 let wrong = handshake::Accept { inputs: 1, digest };
                 (0..5).try_for_each(|_| channel.send(&wrong))?;
                 handshake::answer(channel, asking).map(drop)
