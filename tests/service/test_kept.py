@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from faults.parties import ServerProcess
-from tacit import Client, Model
+from tacit import Client, Model, RefusedError
 
 NEW = (5 + 128 * 32) + (5 + 32) + (5 + 16 * 16 + 32) + (5 + 32)
 """Bytes of a party's choices, offer, challenge and proof of base OTs at k = 8, which kept ones spare."""
@@ -93,3 +93,16 @@ def test_a_copy_of_a_client_starts_with_none(two, server):
         assert other == one
         assert (len(other.kept), len(one.kept)) == (0, 1)
     assert one.predict(two).report["resumed"]
+
+
+def test_a_client_that_comes_back_meets_its_budget(mnist, two, tmp_path):
+    """What it has sent ahead of the answer changes nothing about the refusal."""
+    server = ServerProcess(mnist[0], "--plaintext", "--ledger", tmp_path / "ledger", "--budget", "total=4")
+    try:
+        mine = client(server)
+        reports = [mine.predict(two).report for _ in range(2)]
+        assert [report["phases"]["setup"]["rounds"] for report in reports] == [6, 2]
+        with pytest.raises(RefusedError, match="4 of 4 inputs in all"):
+            mine.predict(two)
+    finally:
+        server.close()
