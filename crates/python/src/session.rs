@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use tacit::{
     Card, Encoding, End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Provenance,
-    Report, Reveal, TransportKind, Welcome,
+    Report, Reveal, Welcome,
 };
 
 use crate::errors::{MisuseError, json, options, raise};
@@ -344,18 +344,11 @@ struct Failure<'a> {
 
 impl<'a> Failure<'a> {
     fn of(error: &'a tacit::Error) -> Self {
-        let (kind, node) = match error {
-            tacit::Error::Misuse(_) => ("misuse", None),
-            tacit::Error::Peer { .. } => ("peer", None),
-            tacit::Error::Transport(e) => match e.kind {
-                TransportKind::Busy { .. } => ("busy", None),
-                TransportKind::Denied => ("refused", None),
-                _ => ("transport", None),
-            },
-            tacit::Error::Unsupported { node, .. } => ("unsupported", Some(node.as_str())),
-            _ => ("internal", None),
+        let node = match error {
+            tacit::Error::Unsupported { node, .. } => Some(node.as_str()),
+            _ => None,
         };
-        Self { kind, message: error.to_string(), node }
+        Self { kind: error.kind(), message: error.to_string(), node }
     }
 }
 

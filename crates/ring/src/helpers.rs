@@ -6,14 +6,11 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use crate::host;
 
 /// Threads that are free to help, beside those that run sessions.
-static FREE: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(cores()));
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
+static FREE: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(host::threads()));
 
 /// Helpers that are taken until this is dropped.
 #[derive(Debug)]
@@ -46,10 +43,10 @@ mod tests {
     #[test]
     fn helpers_come_back_and_are_never_more_than_cores() {
         let taken = Helpers::take(usize::MAX);
-        assert_eq!((taken.count(), Helpers::take(1).count()), (cores(), 0));
+        assert_eq!((taken.count(), Helpers::take(1).count()), (host::threads(), 0));
         drop(taken);
         for most in [1, usize::MAX] {
-            assert_eq!(Helpers::take(most).count(), most.min(cores()));
+            assert_eq!(Helpers::take(most).count(), most.min(host::threads()));
         }
     }
 }

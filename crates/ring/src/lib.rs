@@ -5,6 +5,7 @@ pub mod bits;
 pub mod cpu;
 pub mod fixed;
 pub mod helpers;
+pub mod host;
 pub mod lane;
 pub mod modulus;
 #[cfg(any(test, feature = "testing"))]

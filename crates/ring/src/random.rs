@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::host;
 use crate::prg::{Prg, Seed};
 
 /// Domain of generators that are keyed from another.
@@ -23,7 +24,7 @@ impl Random {
     /// # Errors
     /// When the operating system gives no entropy; nothing may go on then.
     pub fn from_os() -> Result<Self, getrandom::Error> {
-        Ok(Self { prg: fresh()?, process: Some(std::process::id()) })
+        Ok(Self { prg: fresh()?, process: Some(host::process()) })
     }
 
     /// A generator of its own, keyed from this one.
@@ -35,7 +36,7 @@ impl Random {
     /// Takes a new key in a process that the present one does not belong to: parent and
     /// child would draw the same masks.
     fn rekey_after_fork(&mut self) {
-        let process = std::process::id();
+        let process = host::process();
         if self.process.is_some_and(|owner| owner != process) {
             // The interface of a stream has no room for an error, and going on is no choice.
             let Ok(prg) = fresh() else { std::process::abort() };
@@ -85,7 +86,7 @@ mod tests {
         let mut seeds = Random::seeded(1);
         let seed = seeds.seed();
         let inherited = |owner| Random { prg: Prg::new(&seed, 0), process: owner };
-        let own = std::process::id();
+        let own = host::process();
         let [mut parent, mut child, mut twin] = [own, !own, !own].map(|id| inherited(Some(id)));
         let expected = inherited(None).block();
         let drawn = [parent.block(), child.block(), twin.block()];

@@ -1,7 +1,9 @@
 //! The channel: frames of typed messages, counted.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use ring::host::Instant;
 
 use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};

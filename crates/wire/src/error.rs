@@ -99,6 +99,20 @@ impl Error {
         }
     }
 
+    /// Returns the guilty side in a word, for programs of other languages: `misuse`, `peer`, `busy`,
+    /// `refused`, `transport`, `unsupported` or `internal`.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Misuse(_) => "misuse",
+            Self::Peer { .. } => "peer",
+            Self::Transport(TransportError { kind: TransportKind::Busy { .. }, .. }) => "busy",
+            Self::Transport(TransportError { kind: TransportKind::Denied, .. }) => "refused",
+            Self::Transport(_) => "transport",
+            Self::Unsupported { .. } => "unsupported",
+            Self::Internal(_) => "internal",
+        }
+    }
+
     /// Makes an error that is the caller's fault.
     pub fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse(what.into())

@@ -25,11 +25,7 @@ pub use frame::{MOST_BODY, decode_frame, encode_frame};
 pub use lanes::{Lane, Lanes, Values};
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
-pub use transport::following::following;
-pub use transport::incoming::{Arrival, Incoming};
 pub use transport::link::Link;
 pub use transport::memory::memory_pair;
-pub use transport::pin::Pin;
-pub use transport::proxy::proxy_header;
-pub use transport::tcp::{Timeouts, connect, plaintext};
-pub use transport::tls::{ClientTls, Identity, Members, ServerTls, Trust};
+#[cfg(not(target_arch = "wasm32"))]
+pub use transport::sockets::*;

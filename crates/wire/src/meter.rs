@@ -1,6 +1,8 @@
 //! Attribution of bytes, rounds and seconds to phases and layers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use ring::host::Instant;
 
 use crate::cost::Cost;
 

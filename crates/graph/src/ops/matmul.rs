@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
 /// Most terms of all products of matrices: each is multiplied.
-const MAX_TERMS: usize = 1 << 36;
+const MAX_TERMS: u64 = 1 << 36;
 
 /// A product of two shared matrices, `[.., rows, inner]` and `[.., inner, columns]`, for
 /// each place on the leading axes: `y = (a*b + 2^(shift-1)) >> shift`.
@@ -76,7 +76,9 @@ impl Operator for MatMul {
         ensure(output.shape.iter().copied().eq(want), || format!("makes {:?}", output.shape))?;
         let sides = [rows, inner, columns];
         let terms = sides.iter().try_fold(count, |all, side| all.checked_mul(*side));
-        ensure(terms.is_some_and(|terms| terms <= MAX_TERMS), || "too many products".into())?;
+        ensure(terms.is_some_and(|terms| terms as u64 <= MAX_TERMS), || {
+            "too many products".into()
+        })?;
         check_accumulator(self.accumulator_bits, self.shift, a, output)?;
         check_accumulator(self.accumulator_bits, self.shift, b, output)?;
         Ok(true)

@@ -25,6 +25,7 @@ mod vector;
 pub(crate) struct Level(Width);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "vectors are of x86-64"))]
 enum Width {
     /// Portable code.
     Scalar,

@@ -1,9 +1,10 @@
 //! The server's work on a layer, in parts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use he::bfv::noise::Load;
 use he::bfv::{Blinding, Ciphertext, Encoder, Params, PublicKey, SecretKey};
+use ring::host::Instant;
 use ring::{Random, Seed};
 use wire::{Message, Packed, Result, Segment};
 use zeroize::Zeroizing;

@@ -188,7 +188,7 @@ impl Ciphers {
                 }
             }
             #[cfg(not(target_arch = "x86_64"))]
-            Keys::Expanded(_) => {}
+            Keys::Expanded(keys) => debug_assert!(keys.is_empty(), "no {:?} here", self.level),
         }
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! After the setup and after each result a thread takes the client and its channel,
 //! prepares what the store has room for and hands both back. The turns are those of
-//! every session, so the server cannot tell this client from one with a batch.
+//! every session, so the server cannot tell this client from one with a batch. Where there are
+//! no threads, the client prepares before it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
+use ring::host;
 use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
@@ -206,6 +208,11 @@ impl Session {
             return;
         }
         let idle = self.idle.clone();
+        if host::threads() == 0 {
+            let filled = open.fill(&idle);
+            self.state = filled.map_or_else(State::Ended, State::Ready);
+            return;
+        }
         let spawned =
             thread::Builder::new().name("tacit-prepare".into()).spawn(move || open.fill(&idle));
         self.state = match spawned {

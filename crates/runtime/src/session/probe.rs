@@ -7,8 +7,9 @@
 //! taken for the usual one. A client that dawdles or lies gets a plan for a slow link, and
 //! nothing else follows from it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ring::host::Instant;
 use wire::{Channel, Cost, Error, Link, Message, Result, Role, tags};
 
 /// Bytes of a short message.

@@ -7,7 +7,9 @@
 //! messages to and fro take k times that.
 
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use ring::host::Instant;
 
 use crate::error::{Error, Result};
 

@@ -1,9 +1,10 @@
 //! The server's computation by itself, on random data and without a network.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use he::bfv::Ciphertext;
 use ring::Random;
+use ring::host::Instant;
 use ring::word::signed;
 use wire::Result;
 

@@ -5,7 +5,7 @@ use graph::Rounding;
 use super::term::Sizes;
 
 /// Most values of a matrix: a plan from outside is priced before it is accepted.
-const MOST_VALUES: usize = 1 << 32;
+const MOST_VALUES: u64 = 1 << 32;
 
 /// `batch` products of `[rows, inner]` and `[inner, columns]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Shape {
         let Self { batch, rows, inner, columns } = *self;
         [[rows, inner], [inner, columns], [rows, columns]].into_iter().all(|[one, other]| {
             let values = one.checked_mul(other).and_then(|each| each.checked_mul(batch));
-            values.is_some_and(|values| (1..=MOST_VALUES).contains(&values))
+            values.is_some_and(|values| (1..=MOST_VALUES).contains(&(values as u64)))
         })
     }
 }

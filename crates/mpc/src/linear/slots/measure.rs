@@ -1,10 +1,11 @@
 //! The server's computation by itself, on random data and without a network: what the
 //! papers' tables of operations are about.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use he::bfv::Ciphertext;
 use ring::Random;
+use ring::host::Instant;
 use wire::Result;
 
 use super::encrypted::Encrypted;

@@ -97,7 +97,7 @@ fn products(places: &Places, table: &[u128], rows: &mut [u128; PAST + ROWS]) {
 /// evenly, so that no position of the secret comes more often than others in all groups.
 const fn rounding(group: usize, length: usize) -> usize {
     let fraction = (group as u32).wrapping_mul(0x9e37_79b9);
-    (fraction as usize * length) >> 32
+    ((fraction as u64 * length as u64) >> 32) as usize
 }
 
 #[cfg(test)]
