@@ -231,6 +231,15 @@ impl OptionsByStep {
         self.0.get(&step).copied().unwrap_or_default()
     }
 
+    /// The options of a step that runs with `host`, if it does: none where they are the host's.
+    pub(crate) fn beside(&self, step: usize, host: Option<usize>) -> StepOptions {
+        let own = self.of(step);
+        match host.map(|host| self.of(host)) {
+            Some(its) if its == own => StepOptions::default(),
+            _ => own,
+        }
+    }
+
     /// Sets the options of a step.
     pub fn set(&mut self, step: usize, options: StepOptions) {
         match options.is_none() {
