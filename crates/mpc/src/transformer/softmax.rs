@@ -47,7 +47,7 @@ pub struct Softmax {
 /// How the largest of each row is found.
 #[derive(Clone, Debug)]
 enum Largest {
-    Tournament(Maximum),
+    Tournament(Box<Maximum>),
     Stages(RowMaximum),
 }
 
@@ -111,7 +111,7 @@ impl Softmax {
             let row = |row: usize| (row * cols..(row + 1) * cols).collect();
             let windows: Vec<Vec<usize>> = (0..rows).map(row).collect();
             let draw = Tournament::new(count, &windows)?;
-            Ok(Largest::Tournament(Maximum::new(draw, bits, None, radix)?))
+            Ok(Largest::Tournament(Box::new(Maximum::new(draw, bits, None, radix)?)))
         };
         let maximum = function.top.is_none().then(maximum).transpose()?;
         Ok(Self {

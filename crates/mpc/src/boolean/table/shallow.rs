@@ -123,7 +123,7 @@ impl Builder {
                 Some((_, partners)) => partners.push(partner),
                 None => gates.push((told, vec![partner])),
             }
-            sum = added(&sum, &vec![output]);
+            sum = added(&sum, &[output]);
         }
         sum
     }
