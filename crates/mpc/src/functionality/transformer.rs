@@ -26,6 +26,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu of eight bits, extended", (8, 7, 20), Radix::Four, |plan| plan),
         gelu("gelu of lines", (12, 9, 14), Radix::Four, |plan| plan),
         gelu("gelu in turns", (12, 6, 20), Radix::Chain, |plan| plan.by_transfers().in_turns()),
+        gelu("gelu on a mask", (12, 6, 20), Radix::Chain, |plan| {
+            Gelu::on_mask(COUNT, 12, plan.function(), 20).unwrap()
+        }),
         fold("smooth bump by a table", (Argument::Even, [true, true], 20), table(5, |z| z % 3)),
         fold("odd function by a table", (Argument::Odd { span: 62 }, [false; 2], 12), falling()),
         fold("odd function by lines", (Argument::Odd { span: 62 }, [false; 2], 9), lines(2)),

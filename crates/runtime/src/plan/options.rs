@@ -43,7 +43,7 @@ pub enum Products {
 pub enum Function {
     /// By OT, its comparisons in digits of this width or chained.
     Digits(Radix),
-    /// A ReLU by OT with chained digits that the client begins, for behind a preprocessed layer.
+    /// A ReLU or GELU by OT with chained digits that the client begins, for behind a preprocessed layer.
     OnMask,
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,

@@ -89,8 +89,8 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
         Some(Function::Stages(_)) if !node.op.is::<ops::Trees>() => {
             return Err(Error::misuse("stages of what are no trees"));
         }
-        Some(Function::OnMask) if !node.op.is::<ops::Relu>() => {
-            return Err(Error::misuse("a function on a mask that is no ReLU"));
+        Some(Function::OnMask) if !node.op.is::<ops::Relu>() && !node.op.is::<ops::Gelu>() => {
+            return Err(Error::misuse("a function on a mask that is neither ReLU nor GELU"));
         }
         _ => {}
     }
