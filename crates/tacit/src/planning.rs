@@ -21,7 +21,7 @@ pub(crate) fn planning(
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
             let known = "auto, plain, measured, digits1 to digits8, chain, masked, circuits, \
                          rows1 to rows8, rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, \
-                         packing1 to packing4, folded1 to folded8, transfers, ahead, turns";
+                         packing1 to packing4, folded1 to folded8, transfers, ahead, turns, shallow";
             Error::misuse(format!("no protocols `{name}`; there are {known}"))
         })?),
     })

@@ -14,6 +14,7 @@ use mpc::open;
 use mpc::relu::Relu;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
+use mpc::transformer::softmax::Softmax;
 use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
@@ -81,6 +82,11 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "GELU of lines with their ends by a circuit", |run| {
         let function = functions::Gelu::new(9, 0.0156).unwrap();
         both(run, &Gelu::new(COUNT, 14, &function, 16, Radix::Four).unwrap(), &[14]);
+    }),
+    Case::new("comparison", "softmax in few rounds", |run| {
+        let function = functions::Softmax::new(12, 9, 0.125, 8).unwrap();
+        let plan = Softmax::new(COUNT / 12, &function, Radix::Chain).unwrap();
+        both(run, &plan.shallow(Radix::Chain).unwrap(), &[9]);
     }),
     Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3), 1)),
     Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3), 1)),

@@ -18,8 +18,9 @@
 //! saturation needs; the leaves are read once for both.
 
 mod chain;
+pub(crate) mod chained;
 mod leaves;
-mod minterms;
+pub(crate) mod minterms;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -203,8 +204,8 @@ pub fn run(
     mut ots: Correlations,
 ) -> Result<Compared> {
     let leaves = match (&plan.chain, channel.role() == plan.asks) {
-        (Some(chain), true) => chain::asked(channel, chain, operands, &mut ots)?,
-        (Some(chain), false) => chain::told(channel, chain, operands, &mut ots)?,
+        (Some(chain), true) => chain::outcome(chain::asked(channel, chain, operands, &mut ots)?)?,
+        (Some(chain), false) => chain::outcome(chain::told(channel, chain, operands, &mut ots)?)?,
         (None, true) => asked_leaves(channel, plan, operands, &mut ots)?,
         (None, false) => told_leaves(channel, plan, operands, &mut ots)?,
     };

@@ -16,11 +16,17 @@
 //! two parts agree nothing is chosen, so that a table that ends in zeros costs little more
 //! than a short one. Products that no entry depends on are left out, so that a table whose
 //! neighbours agree costs little more than one of half as many entries.
+//!
+//! A *shallow* table ([`Table::shallow`]) has the carries from a chain of bits, all at once, so that
+//! the circuit has about log2(bits) levels.
+
+mod shallow;
 
 use ring::Bits;
 use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
+use crate::boolean::compare::chained::{self, Chained};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner, Wire};
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
@@ -40,6 +46,8 @@ type Sum = Vec<Wire>;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     bits: u32,
+    /// What finds the carries, where the circuit does not.
+    carries: Option<Chained>,
     circuit: Circuit,
     outputs: Vec<Sum>,
     /// Who begins.
@@ -73,12 +81,18 @@ impl Table {
         let outputs = parts.pop().unwrap_or_default();
         plan.drop_unread(&outputs);
         let first = plan.circuit.last_sender(Role::Client);
-        Self { bits, circuit: plan.circuit, outputs, first }
+        Self { bits, carries: None, circuit: plan.circuit, outputs, first }
     }
 
     /// Lets `first` begin; by default that is who lets the client speak last.
     pub(crate) fn begun_by(self, first: Role) -> Self {
-        Self { first, ..self }
+        let carries = self.carries.map(|carries| carries.asked_by(first));
+        Self { carries, first, ..self }
+    }
+
+    /// Who begins the circuit.
+    fn opens(&self) -> Role {
+        if self.carries.is_some() { !self.first } else { self.first }
     }
 
     /// Bits that a party sends for an element.
@@ -88,22 +102,31 @@ impl Table {
 
     /// Returns the OTs for `count` look-ups.
     pub(crate) fn demand(&self, count: usize) -> Demand {
-        self.circuit.demand(count)
+        self.carried(count) + self.circuit.demand(count)
+    }
+
+    /// Returns the OTs for the carries.
+    fn carried(&self, count: usize) -> Demand {
+        self.carries.as_ref().map(|carries| carries.demand(count)).unwrap_or_default()
     }
 
     /// Returns what [`run`] costs for `count` look-ups.
     pub(crate) fn cost(&self, count: usize) -> Cost {
-        self.circuit.cost(count, self.first)
+        let carries = self.carries.as_ref().map_or(Cost::NONE, |carries| carries.cost(count));
+        carries.then(self.circuit.cost(count, self.opens()))
     }
 
-    /// This party's halves of the wires that it knows from the start.
-    fn inputs(&self, role: Role, words: &[u64]) -> Vec<Bits> {
+    /// This party's halves of the wires that it knows from the start, or with the carries.
+    fn inputs(&self, role: Role, words: &[u64], carries: Option<Vec<Bits>>) -> Vec<Bits> {
         let none = Bits::zeros(words.len());
         let own = |bit| Bits::of_words(words, bit);
         let one = if role == Role::Server { none.not() } else { none.clone() };
         let clients = |bit| if role == Role::Client { own(bit) } else { none.clone() };
         let both = std::iter::once(one).chain((0..self.bits).map(own));
-        both.chain((0..self.bits - 1).map(clients)).collect()
+        match carries {
+            Some(carries) => both.chain(carries).collect(),
+            None => both.chain((0..self.bits - 1).map(clients)).collect(),
+        }
     }
 }
 
@@ -256,11 +279,19 @@ pub(crate) fn run(
     channel: &mut Channel,
     plan: &Table,
     d: &Share,
-    ots: Correlations,
+    mut ots: Correlations,
 ) -> Result<Zeroizing<Vec<Bits>>> {
     d.check(d.len(), plan.bits, "table")?;
-    let inputs = plan.inputs(channel.role(), d.words());
-    let wires = gmw::run(channel, &plan.circuit, inputs, ots, plan.first)?;
+    let role = channel.role();
+    let carries = match &plan.carries {
+        Some(carries) => {
+            let mut now = ots.split(role, &carries.demand(d.len()))?;
+            Some(chained::carries(channel, carries, d.words(), &mut now)?)
+        }
+        None => None,
+    };
+    let inputs = plan.inputs(role, d.words(), carries);
+    let wires = gmw::run(channel, &plan.circuit, inputs, ots, plan.opens())?;
     let mut outputs = Zeroizing::new(Vec::with_capacity(plan.outputs.len()));
     for sum in &plan.outputs {
         let mut output = Bits::zeros(d.len());
@@ -294,22 +325,23 @@ mod tests {
                 let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
                 let (x, y): (Vec<_>, Vec<_>) = pairs.unzip();
                 let (client, server) = (Share::new(x, bits), Share::new(y, bits));
-                let plan = Table::new(&entries, width);
-                let (c, s) = both(
-                    &mut rng,
-                    &plan.demand(client.len()),
-                    |ch, ots| run(ch, &plan, &client, ots),
-                    |ch, ots| run(ch, &plan, &server, ots),
-                );
-                assert_eq!(c.cost, plan.cost(client.len()));
-                let (c, s) = (c.value.unwrap(), s.value.unwrap());
-                for at in 0..client.len() {
-                    let position = (client.words()[at] + server.words()[at]) & mask(bits);
-                    let planes = c.iter().zip(s.iter()).enumerate();
-                    let entry = planes
-                        .map(|(bit, (c, s))| (c.get(at) ^ s.get(at)) << bit)
-                        .fold(0, |entry, bit| entry | bit);
-                    assert_eq!(entry, entries[position as usize], "{bits} {position}");
+                for plan in [Table::new(&entries, width), Table::shallow(&entries, width)] {
+                    let (c, s) = both(
+                        &mut rng,
+                        &plan.demand(client.len()),
+                        |ch, ots| run(ch, &plan, &client, ots),
+                        |ch, ots| run(ch, &plan, &server, ots),
+                    );
+                    assert_eq!(c.cost, plan.cost(client.len()));
+                    let (c, s) = (c.value.unwrap(), s.value.unwrap());
+                    for at in 0..client.len() {
+                        let position = (client.words()[at] + server.words()[at]) & mask(bits);
+                        let planes = c.iter().zip(s.iter()).enumerate();
+                        let entry = planes
+                            .map(|(bit, (c, s))| (c.get(at) ^ s.get(at)) << bit)
+                            .fold(0, |entry, bit| entry | bit);
+                        assert_eq!(entry, entries[position as usize], "{bits} {position}");
+                    }
                 }
             }
         }

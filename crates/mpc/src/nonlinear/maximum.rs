@@ -14,7 +14,7 @@
 
 use ot::{Entry, Job, Table};
 use ring::word::mask;
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
 use crate::arithmetic::mux::{self, Side, Switch};
@@ -186,6 +186,26 @@ impl Maximum {
         Ok(Self { tournament, bits, payload, comparison: Comparison::carry(bits - 1, radix) })
     }
 
+    /// Lets `role` ask for comparisons, and so begin; the client does by default.
+    pub(crate) fn asked_by(self, role: Role) -> Self {
+        Self { comparison: self.comparison.asked_by(role), ..self }
+    }
+
+    /// Returns what a level of so many pairs of values of `bits` demands and costs.
+    ///
+    /// # Errors
+    /// As [`Maximum::new`].
+    pub(crate) fn level(pairs: usize, bits: u32, radix: Radix) -> Result<(Demand, Cost)> {
+        let none = Tournament { levels: Vec::new(), winners: Vec::new(), inputs: 0 };
+        let plan = Self::new(none, bits, None, radix)?;
+        Ok((plan.level_need(pairs), plan.level_cost(pairs)))
+    }
+
+    fn level_cost(&self, pairs: usize) -> Cost {
+        let first = self.comparison.last_sender();
+        self.comparison.cost(pairs).then(self.switch(pairs).cost(first))
+    }
+
     fn switch(&self, count: usize) -> Switch {
         let entry = self.payload.map_or(Entry::Word(self.bits), |p| Entry::Pair(self.bits, p));
         let jobs = vec![Job { count, choice_bits: 1, entry }];
@@ -296,11 +316,7 @@ impl Protocol for Maximum {
     }
 
     fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
-        let level = |pairs: &Vec<(usize, usize)>| {
-            self.comparison.cost(pairs.len()).then(self.switch(pairs.len()).cost(first))
-        };
-        self.tournament.levels.iter().map(level).collect()
+        self.tournament.levels.iter().map(|pairs| self.level_cost(pairs.len())).collect()
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {

@@ -9,5 +9,6 @@ pub(crate) mod lift;
 pub mod lookup;
 pub mod maximum;
 pub mod relu;
+pub(crate) mod row_maximum;
 pub mod sign;
 pub mod softmax;

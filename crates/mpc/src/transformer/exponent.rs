@@ -50,6 +50,12 @@ impl Exponent {
         }
     }
 
+    /// With a table of fewer levels and more bits.
+    pub(super) fn shallow(self, function: &functions::exponent::Exponent) -> Self {
+        let width = function.lower + function.upper;
+        Self { table: Table::shallow(&function.entries, width), ..self }
+    }
+
     /// With parts that whoever spoke last begins, the first one `first`.
     pub(super) fn in_turns(self, first: Role) -> Self {
         let table = self.table.begun_by(first);

@@ -23,6 +23,7 @@ use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
+use crate::nonlinear::row_maximum::{self, RowMaximum};
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, server_only};
 use crate::turns;
@@ -33,13 +34,46 @@ pub struct Softmax {
     rows: usize,
     function: functions::Softmax,
     /// The largest of each row, where no public bound takes its place.
-    maximum: Option<Maximum>,
+    maximum: Option<Largest>,
     exponent: Exponent,
-    /// What the lower bits of exponentials add up to, by row.
-    lower: Extend,
+    /// The extension of what the lower bits of exponentials add up to, by row; none where those
+    /// are as wide as the sums.
+    lower: Option<Extend>,
     reciprocal: Inverse,
     product: Rows,
     rounding: Truncate,
+}
+
+/// How the largest of each row is found.
+#[derive(Clone, Debug)]
+enum Largest {
+    Tournament(Box<Maximum>),
+    Stages(RowMaximum),
+}
+
+impl Largest {
+    fn demand(&self) -> Demand {
+        match self {
+            Self::Tournament(plan) => plan.demand(),
+            Self::Stages(plan) => plan.demand(),
+        }
+    }
+
+    fn cost(&self) -> Cost {
+        match self {
+            Self::Tournament(plan) => plan.cost(),
+            Self::Stages(plan) => plan.cost(),
+        }
+    }
+
+    fn run(&self, channel: &mut Channel, x: &Share, ots: Correlations) -> Result<Share> {
+        match self {
+            Self::Tournament(plan) => maximum::run(channel, plan, x, None, ots)?
+                .pop()
+                .ok_or_else(|| defect("a maximum has no output")),
+            Self::Stages(plan) => row_maximum::run(channel, plan, x, ots),
+        }
+    }
 }
 
 impl Softmax {
@@ -71,25 +105,54 @@ impl Softmax {
         let (width, sums) = (function.width(), function.reciprocal.bits);
         let count = rows.checked_mul(cols).filter(|count| count.checked_mul(64).is_some());
         let count = count.ok_or_else(|| Error::misuse("a softmax of these sizes"))?;
-        // Upper bits of exponentials are as wide as sums of them need, with the lower bits below.
-        let wide = width.max(sums.saturating_sub(function.exponent.lower));
+        let wide = Self::wide(function);
         let narrow = function.exponent.lower + cols.next_power_of_two().ilog2() + 1;
-        let maximum = || -> Result<Maximum> {
+        let maximum = || -> Result<Largest> {
             let row = |row: usize| (row * cols..(row + 1) * cols).collect();
             let windows: Vec<Vec<usize>> = (0..rows).map(row).collect();
-            Maximum::new(Tournament::new(count, &windows)?, bits, None, radix)
+            let draw = Tournament::new(count, &windows)?;
+            Ok(Largest::Tournament(Box::new(Maximum::new(draw, bits, None, radix)?)))
         };
         let maximum = function.top.is_none().then(maximum).transpose()?;
         Ok(Self {
             rows,
             maximum,
             exponent: Exponent::new(count, &function.exponent, [wide, narrow]),
-            lower: Extend::new(rows, narrow, sums, Sign::NonNegative, radix)?,
+            lower: Some(Extend::new(rows, narrow, sums, Sign::NonNegative, radix)?),
             reciprocal: reciprocal()?,
             product: Rows::new(rows, cols, width, factor_bits)?,
             rounding: Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
             function: function.clone(),
         })
+    }
+
+    /// The width of the upper bits of exponentials: what sums of them need, with the lower bits
+    /// below.
+    fn wide(function: &functions::Softmax) -> u32 {
+        let sums = function.reciprocal.bits;
+        function.width().max(sums.saturating_sub(function.exponent.lower))
+    }
+
+    /// Plans the layer in turns, with maxima in fewer rounds, tables of fewer levels and lower bits of
+    /// exponentials as wide as their sums from the start: fewer rounds, more bytes.
+    ///
+    /// # Errors
+    /// As [`Softmax::new`].
+    pub fn shallow(self, radix: Radix) -> Result<Self> {
+        let functions::Softmax { cols, bits, .. } = self.function;
+        let widths = [Self::wide(&self.function), self.function.reciprocal.bits];
+        let exponent = Exponent::new(self.rows * cols, &self.function.exponent, widths);
+        let plan =
+            Self { exponent: exponent.shallow(&self.function.exponent), lower: None, ..self };
+        let stages = || RowMaximum::new(plan.rows, cols, bits, radix);
+        let stages = plan.maximum.as_ref().map(|_| stages()).transpose()?;
+        let plan = Self { maximum: None, ..plan };
+        let begun_by = |first: Role| {
+            let maximum = stages.clone().map(|stages| Largest::Stages(stages.begun_by(first)));
+            Self { maximum, ..plan.clone() }.turned(first)
+        };
+        let [client, server] = [begun_by(Role::Client)?, begun_by(Role::Server)?];
+        Ok(if server.cost().rounds < client.cost().rounds { server } else { client })
     }
 
     /// Plans the layer with parts that whoever spoke last begins, wherever either party may: fewer
@@ -98,11 +161,17 @@ impl Softmax {
     /// # Errors
     /// As [`Softmax::new`].
     pub fn in_turns(self) -> Result<Self> {
-        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Maximum::cost);
-        let exponent = self.exponent.in_turns(turns::after(maximum, Role::Client));
-        let last = turns::after(exponent.cost(), Role::Client);
-        let lower = self.lower.begun_by(last);
-        let last = turns::after(lower.cost(), last);
+        self.turned(Role::Client)
+    }
+
+    /// In turns, the exponential being begun by `first` where there is no maximum.
+    fn turned(self, first: Role) -> Result<Self> {
+        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Largest::cost);
+        let first = turns::after(maximum, first);
+        let exponent = self.exponent.in_turns(first);
+        let last = turns::after(exponent.cost(), first);
+        let lower = self.lower.map(|lower| lower.begun_by(last));
+        let last = turns::after(lower.as_ref().map_or(Cost::NONE, Extend::cost), last);
         let last = turns::after(self.reciprocal.cost(), last);
         let product = self.product.begun_by(last);
         let rounding = self.rounding.begun_by(turns::after(product.cost(), last))?;
@@ -117,6 +186,11 @@ impl Softmax {
     /// Returns the number of AND gates of all rows: none by OT.
     pub fn and_gates(&self) -> usize {
         self.reciprocal.and_gates()
+    }
+
+    /// The OTs of the extension of sums.
+    fn extending(&self) -> Demand {
+        self.lower.as_ref().map(Extend::demand).unwrap_or_default()
     }
 
     /// How far each value is below the maximum of its row.
@@ -145,7 +219,10 @@ impl Softmax {
         let (function, role) = (&self.function, channel.role());
         let bits = self.reciprocal.bits();
         let lower = self.sums(lower, lower.bits());
-        let lower = extend::run(channel, &self.lower, &lower, ots)?;
+        let lower = match &self.lower {
+            Some(extension) => extend::run(channel, extension, &lower, ots)?,
+            None => lower,
+        };
         let halves = function.cols as i64 * function.exponent.half();
         let upper = self.sums(upper, bits);
         Ok(lower.add_scaled(&upper, 1 << function.exponent.lower).plus(role, -halves))
@@ -168,18 +245,17 @@ pub fn run(
     let largest = match &plan.maximum {
         Some(maximum) => {
             let now = ots.split(role, &maximum.demand())?;
-            maximum::run(channel, maximum, x, None, now)?.pop()
+            maximum.run(channel, x, now)?
         }
         None => {
             let top = server_only(role, plan.function.top.unwrap_or(0) as u64);
-            Some(Share::new(vec![top; plan.rows], plan.function.bits))
+            Share::new(vec![top; plan.rows], plan.function.bits)
         }
     };
-    let largest = largest.ok_or_else(|| defect("a maximum has no output"))?;
     let below = plan.below(x, &largest).narrow(plan.function.bits - 1)?;
     let now = ots.split(role, &plan.exponent.demand())?;
     let [upper, lower] = exponent::run(channel, &plan.exponent, &below, now)?;
-    let now = ots.split(role, &plan.lower.demand())?;
+    let now = ots.split(role, &plan.extending())?;
     let totals = plan.totals(channel, [&upper, &lower], now)?;
     let now = ots.split(role, &plan.reciprocal.demand())?;
     let factors = inverse::run(channel, &plan.reciprocal, &totals, now)?;
@@ -204,14 +280,15 @@ impl Protocol for Softmax {
     }
 
     fn demand(&self) -> Demand {
-        let maximum = self.maximum.as_ref().map(Maximum::demand).unwrap_or_default();
-        let exponents = maximum + self.exponent.demand() + self.lower.demand();
+        let maximum = self.maximum.as_ref().map(Largest::demand).unwrap_or_default();
+        let exponents = maximum + self.exponent.demand() + self.extending();
         exponents + self.reciprocal.demand() + self.product.demand() + self.rounding.demand()
     }
 
     fn cost(&self) -> Cost {
-        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Maximum::cost);
-        let exponents = maximum.then(self.exponent.cost()).then(self.lower.cost());
+        let maximum = self.maximum.as_ref().map_or(Cost::NONE, Largest::cost);
+        let lower = self.lower.as_ref().map_or(Cost::NONE, Extend::cost);
+        let exponents = maximum.then(self.exponent.cost()).then(lower);
         let factors = exponents.then(self.reciprocal.cost());
         factors.then(self.product.cost()).then(self.rounding.cost())
     }
@@ -266,6 +343,9 @@ mod tests {
                 assert_eq!(turns.cost().bytes(), plan.cost().bytes());
                 assert!(turns.cost().rounds + 2 <= plan.cost().rounds);
                 check(&mut rng, &turns, (&values, bits), &want);
+                let shallow = plan.clone().shallow(radix).unwrap();
+                assert!(shallow.cost().rounds < turns.cost().rounds);
+                check(&mut rng, &shallow, (&values, bits), &want);
             }
         }
     }

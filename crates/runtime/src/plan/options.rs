@@ -21,6 +21,8 @@ pub struct StepOptions {
     /// Whether a function's parts are begun by whoever spoke last, wherever either party may begin. An
     /// extension, which has one part, is begun by the server.
     pub turns: bool,
+    /// Whether a softmax in turns has its maxima and tables in fewer rounds and more bytes.
+    pub shallow: bool,
 }
 
 /// The protocols that multiply a linear layer.
@@ -64,7 +66,13 @@ impl StepOptions {
 
     /// Options that choose a function and leave the rest at the default.
     pub const fn function(function: Function) -> Self {
-        Self { products: None, preprocessed: false, function: Some(function), turns: false }
+        Self {
+            products: None,
+            preprocessed: false,
+            function: Some(function),
+            turns: false,
+            shallow: false,
+        }
     }
 
     /// Options that choose digits of this width and leave the rest at the default.
@@ -90,6 +98,7 @@ impl StepOptions {
             preprocessed: self.preprocessed || other.preprocessed,
             function: other.function.or(self.function),
             turns: self.turns || other.turns,
+            shallow: self.shallow || other.shallow,
         }
     }
 }
@@ -147,6 +156,7 @@ impl fmt::Display for StepOptions {
             preprocessed,
             self.function.map(|function| function.to_string()),
             self.turns.then(|| "turns".to_owned()),
+            self.shallow.then(|| "shallow".to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(&if parts.is_empty() { "plain".into() } else { parts.join("+") })
@@ -159,13 +169,14 @@ impl FromStr for StepOptions {
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
     /// `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
     /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`,
-    /// and `turns`, in this order, with `+` between.
+    /// `turns`, and `shallow`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
                  ahead, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
-                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns",
+                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns, \
+                 shallow",
             )
         };
         let mut options = Self::default();
@@ -183,6 +194,7 @@ impl FromStr for StepOptions {
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
                 ("turns", ..) => options.turns = true,
+                ("shallow", ..) => options.shallow = true,
                 (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
                 ("masked", ..) => options.function = Some(Function::OnMask),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
@@ -304,8 +316,9 @@ mod tests {
         by_step.set(18, "masked".parse().unwrap());
         by_step.set(19, "turns".parse().unwrap());
         by_step.set(20, "rows-chain+turns".parse().unwrap());
+        by_step.set(21, "rows-chain+turns+shallow".parse().unwrap());
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns","21":"rows-chain+turns+shallow"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -333,6 +346,7 @@ mod tests {
             "digits3+digits3",
             "turns+chain",
             "turns+turns",
+            "shallow+turns",
         ] {
             let json = format!(r#"{{"3":"{bad}"}}"#);
             assert!(serde_json::from_str::<OptionsByStep>(&json).is_err(), "{bad}");
@@ -340,6 +354,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(20).is_ok() && by_step.check(19).is_err());
+        assert!(by_step.check(21).is_ok() && by_step.check(20).is_err());
     }
 }

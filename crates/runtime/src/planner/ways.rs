@@ -134,5 +134,9 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
     let built = |options| Some((options, suites::step(graph, settings, index, options).ok()?));
     let all = digits.chain(others).chain([StepOptions::default()]);
     let turned = all.clone().map(|options| StepOptions { turns: true, ..options });
-    all.filter(|options| !options.is_none()).chain(turned).filter_map(built).collect()
+    let chained = [Function::Digits, Function::Rows].map(|function| function(Radix::Chain));
+    let chained = chained.into_iter().map(StepOptions::function);
+    let shallow = chained.map(|options| StepOptions { turns: true, shallow: true, ..options });
+    let all = all.filter(|options| !options.is_none()).chain(turned).chain(shallow);
+    all.filter_map(built).collect()
 }

@@ -81,6 +81,9 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     if options.turns && (linear || !transformer::goes_in_turns(cx)) {
         return Err(Error::misuse("turns of what is begun by one party only"));
     }
+    if options.shallow && !(options.turns && node.op.is::<ops::Softmax>()) {
+        return Err(Error::misuse("shallow tables of what is no softmax in turns"));
+    }
     match options.function {
         Some(Function::Table) => return tables::action(cx),
         Some(Function::Tables(radix)) => return transformer::by_transfers(cx, radix),

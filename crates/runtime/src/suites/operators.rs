@@ -62,8 +62,13 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
 
 /// The options of a linear layer whose products are by oblivious transfer, in a session that has
 /// few of them.
-pub(super) const OT_PRODUCTS: StepOptions =
-    StepOptions { products: Some(Products::Ot), preprocessed: false, function: None, turns: false };
+pub(super) const OT_PRODUCTS: StepOptions = StepOptions {
+    products: Some(Products::Ot),
+    preprocessed: false,
+    function: None,
+    turns: false,
+    shallow: false,
+};
 
 /// The linear layer that a node is, if it is one, and for a lookup in a secret table the rows and
 /// columns of its one-hot input.

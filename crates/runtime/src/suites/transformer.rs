@@ -37,9 +37,13 @@ pub(super) fn softmax(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action> {
         RowsBy::Ot => Softmax::new(rows, &softmax, radix),
         RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix),
     };
-    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match cx.options.turns {
-        true => plan(rows)?.in_turns(),
-        false => plan(rows),
+    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| {
+        let plan = plan(rows)?;
+        match (cx.options.shallow, cx.options.turns) {
+            (true, _) => plan.shallow(radix),
+            (false, true) => plan.in_turns(),
+            (false, false) => Ok(plan),
+        }
     })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }

@@ -69,8 +69,9 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
     costs_as_planned(&answer, &server.unwrap(), 2);
 }
 
-/// All that can go in turns does, with chained digits and rows by circuits; or none of it.
-fn in_turns(graph: &graph::Graph, turns: bool) -> OptionsByStep {
+/// All that can go in turns does, with chained digits and rows by circuits, and softmaxes may be
+/// shallow; or none of it.
+fn in_turns(graph: &graph::Graph, [turns, shallow]: [bool; 2]) -> OptionsByStep {
     let mut by_step = OptionsByStep::default();
     for (index, node) in graph.nodes.iter().enumerate() {
         let options = match () {
@@ -80,7 +81,8 @@ fn in_turns(graph: &graph::Graph, turns: bool) -> OptionsByStep {
             () => continue,
         };
         let options: StepOptions = options.parse().unwrap();
-        by_step.set(index, StepOptions { turns, ..options });
+        let shallow = shallow && node.op.is::<Softmax>();
+        by_step.set(index, StepOptions { turns, shallow, ..options });
     }
     by_step
 }
@@ -93,16 +95,18 @@ fn parts_in_turns_equal_the_interpreter_at_the_planned_cost_in_fewer_rounds() {
     for (batch, offline) in [(1, 0), (2, 1)] {
         let [batch, offline] = [batch, offline].map(NonZeroU32::new);
         let settings = Settings { batch, offline, ..Settings::default() };
-        let [plan, turns] = [false, true].map(|turns| {
-            let by_step = in_turns(&model.graph, turns);
+        let plans = [[false, false], [true, false], [true, true]].map(|how| {
+            let by_step = in_turns(&model.graph, how);
             Plan::chosen(model.graph.clone(), settings, by_step).unwrap()
         });
-        assert_eq!(Plan::from_offer(&turns.offer()).unwrap().digest(), turns.digest());
-        let rounds = [&plan, &turns].map(|plan| Report::predicted(plan, 2).total.rounds);
-        assert!(rounds[1] < rounds[0], "{rounds:?}");
-        let (answer, server) = run_planned(&turns, &model, &values);
-        assert_eq!(answer.results, want, "{settings:?}");
-        costs_as_planned(&answer, &server.unwrap(), 2);
+        let rounds = plans.each_ref().map(|plan| Report::predicted(plan, 2).total.rounds);
+        assert!(rounds[2] < rounds[1] && rounds[1] < rounds[0], "{rounds:?}");
+        for plan in plans.iter().skip(1) {
+            assert_eq!(Plan::from_offer(&plan.offer()).unwrap().digest(), plan.digest());
+            let (answer, server) = run_planned(plan, &model, &values);
+            assert_eq!(answer.results, want, "{settings:?}");
+            costs_as_planned(&answer, &server.unwrap(), 2);
+        }
     }
     let wan = planner::Conditions { rates: planner::Rates::reference(), link: Some(Link::WAN) };
     let found = planner::best(&model.graph, Settings::default(), &wan).unwrap().plan;
@@ -123,7 +127,9 @@ fn turns_of_what_one_party_begins_are_refused() {
         Plan::chosen(model.graph.clone(), Settings::default(), by_step).is_err()
     };
     assert!(!refused(|op| op.is::<Softmax>(), "chain+turns"));
-    for options in ["turns", "circuits+turns", "masked+turns"] {
+    assert!(!refused(|op| op.is::<Softmax>(), "rows-chain+turns+shallow"));
+    assert!(refused(|op| op.is::<LayerNorm>(), "rows-chain+turns+shallow"));
+    for options in ["turns", "circuits+turns", "masked+turns", "chain+shallow"] {
         assert!(refused(|op| op.is::<Softmax>(), options), "{options}");
     }
     assert!(refused(|op| op.is::<Linear>(), "turns"));

@@ -100,7 +100,7 @@ impl Chain {
     }
 
     /// Plans digits of these widths, the highest first, which add up to `bits`.
-    fn of_widths(bits: u32, goal: Goal, widths: Vec<u32>) -> Self {
+    pub(super) fn of_widths(bits: u32, goal: Goal, widths: Vec<u32>) -> Self {
         let (mut digits, mut shift) = (Vec::with_capacity(widths.len()), bits);
         let mut key = 0;
         // From the top down, since a row has the key to the next table.
@@ -137,14 +137,15 @@ impl Chain {
         Cost::message(sender, Masked::body_len(&self.layout(count)))
     }
 
-    /// Answers masked digits. Returns the sender's share of each outcome and the message.
+    /// Answers masked digits. Returns the sender's shares of what goes out of each digit, the
+    /// lowest first, and the message.
     fn answer(
         &self,
         mut pads: Vec<SenderPads>,
         operands: &[u64],
         choices: &Choices,
-    ) -> Result<(Vec<Bits>, Masked)> {
-        let mut masks: Vec<Vec<Bits>> = pads.iter_mut().map(SenderPads::take_spare).collect();
+    ) -> Result<(States, Masked)> {
+        let masks: States = Zeroizing::new(pads.iter_mut().map(SenderPads::take_spare).collect());
         let (mut keys, mut parts) = (Vec::new(), Vec::new());
         let digits = self.digits.iter().zip(&choices.0).zip(pads).enumerate();
         for (at, ((digit, part), pads)) in digits.rev() {
@@ -158,23 +159,35 @@ impl Chain {
         let opening = keys.pop().ok_or_else(|| defect("a chain without digits"))?;
         let mut message: Vec<_> = parts.into_iter().rev().flatten().collect();
         message.push((self.opening(operands.len()), Values::Planes(opening)));
-        let outcome = masks.pop().ok_or_else(|| defect("a chain without digits"))?;
-        Ok((outcome, Lanes(message)))
+        Ok((masks, Lanes(message)))
     }
 
-    /// Opens a row of each table, and returns the receiver's share of each outcome.
-    fn open(&self, chooser: Chooser, mut answer: Masked) -> Result<Vec<Bits>> {
-        let Some((_, Values::Planes(mut label))) = answer.0.pop() else {
+    /// Opens a row of each table, and returns the receiver's shares of what goes out of each digit,
+    /// the lowest first.
+    fn open(&self, chooser: Chooser, mut answer: Masked) -> Result<States> {
+        let Some((_, Values::Planes(mut key))) = answer.0.pop() else {
             return Err(defect("an answer of a chain has no end"));
         };
-        let mut colour = 0;
+        let mut states: States = Zeroizing::new(Vec::with_capacity(self.digits.len()));
         for (digit, column) in self.digits.iter().zip(chooser.finish(answer)?) {
-            let key = label.split_off(colour);
-            label = rows::opened(rows::of(vec![column], digit.row()), &label, &key);
-            colour = digit.colour as usize;
+            let colour = states.last().map_or(&[][..], Vec::as_slice);
+            let mut label = rows::opened(rows::of(vec![column], digit.row()), colour, &key);
+            key = label.split_off(digit.colour as usize);
+            states.push(label);
         }
-        Ok(label)
+        Ok(states)
     }
+}
+
+/// A party's shares of the states that go out of the digits, or of the outcome of the last.
+pub(super) type States = Zeroizing<Vec<Vec<Bits>>>;
+
+/// The shares of the outcome.
+///
+/// # Errors
+/// [`wire::Error::Internal`] without digits.
+pub(super) fn outcome(mut states: States) -> Result<Vec<Bits>> {
+    states.pop().ok_or_else(|| defect("a chain without digits"))
 }
 
 /// The chain at the party that asks.
@@ -186,7 +199,7 @@ pub(super) fn asked(
     plan: &Chain,
     operands: &[u64],
     ots: &mut Correlations,
-) -> Result<Vec<Bits>> {
+) -> Result<States> {
     let jobs = plan.jobs(operands.len());
     let digits = Zeroizing::new(plan.digits.iter().map(|d| d.of(operands)).collect::<Vec<_>>());
     let (chooser, choices) = choose(ots.receive(&jobs)?, &digits)?;
@@ -204,7 +217,7 @@ pub(super) fn told(
     plan: &Chain,
     operands: &[u64],
     ots: &mut Correlations,
-) -> Result<Vec<Bits>> {
+) -> Result<States> {
     let jobs = plan.jobs(operands.len());
     let pads = ots.send(&jobs)?;
     let choices: Choices = channel.receive(&ot::one_of_n::choices_layout(&jobs))?;

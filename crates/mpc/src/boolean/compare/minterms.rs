@@ -3,7 +3,7 @@
 use ring::Bits;
 
 /// Says for each value of a digit whether the digit's bits give it.
-pub(super) fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
+pub(crate) fn minterms(digit: &[Bits], count: usize) -> Vec<Bits> {
     let mut terms = vec![Bits::zeros(count).not()];
     for bit in digit {
         let with: Vec<Bits> = terms.iter().map(|term| term.and(bit)).collect();

@@ -7,6 +7,9 @@ pub(in crate::boolean::compare) enum Goal {
     Carry,
     /// The carry, and whether the bits from `low` on are zero.
     Middle { low: u32 },
+    /// Whether bit `top` of the sum is 0, as a number of so many bits of which the parties get
+    /// summands.
+    NonNegative { top: u32, bits: u32 },
     /// Besides, where these are zero, the bit below `low` and, for `interior`, whether any bit
     /// below `low` is set.
     Halves { low: u32, interior: bool },
@@ -28,14 +31,21 @@ impl Goal {
         match self {
             Self::Carry => 1,
             Self::Middle { .. } => 2,
+            Self::NonNegative { bits, .. } => bits,
             Self::Halves { interior, .. } => 3 + u32::from(interior),
         }
+    }
+
+    /// Whether the outcome is one bit of whose number the parties get summands, and not bits shared
+    /// by exclusive or.
+    pub(super) fn adds(self) -> bool {
+        matches!(self, Self::NonNegative { .. })
     }
 
     /// Bits of a state's number between bits `at - 1` and `at`.
     pub(super) fn state_bits(self, at: u32) -> u32 {
         match self {
-            Self::Carry => 1,
+            Self::Carry | Self::NonNegative { .. } => 1,
             Self::Middle { low } => 1 + u32::from(at > low),
             Self::Halves { low, .. } if at > low => 3,
             Self::Halves { low, interior } => 1 + u32::from(at == low) + u32::from(interior),
@@ -54,7 +64,7 @@ impl Goal {
     pub(super) fn code(self, at: u32, state: State) -> u32 {
         let carry = u32::from(state.carry);
         match self {
-            Self::Carry => carry,
+            Self::Carry | Self::NonNegative { .. } => carry,
             Self::Middle { low } => carry | u32::from(at > low && state.zero) << 1,
             Self::Halves { low, interior } if at > low => carry | Self::kind(state, interior) << 1,
             Self::Halves { low, interior } => {
@@ -70,7 +80,7 @@ impl Goal {
         let told = |bit: u32| (code >> bit) & 1 == 1;
         let start = State { carry: told(0), zero: true, half: false, inner: false };
         match self {
-            Self::Carry => start,
+            Self::Carry | Self::NonNegative { .. } => start,
             Self::Middle { low } => State { zero: at <= low || told(1), ..start },
             Self::Halves { low, interior } if at > low => {
                 let (kind, most) = (code >> 1, 2 + u32::from(interior));
@@ -90,6 +100,9 @@ impl Goal {
         let (bit, carry) = (sum & 1 == 1, sum > 1);
         let low = match self {
             Self::Carry => return State { carry, ..state },
+            Self::NonNegative { top, .. } => {
+                return State { carry: if at == top { !bit } else { carry }, ..state };
+            }
             Self::Middle { low } | Self::Halves { low, .. } => low,
         };
         if at >= low {
@@ -100,6 +113,9 @@ impl Goal {
 
     /// The bits that a final state tells, with the carry in the lowest.
     pub(super) fn outcome(self, state: State) -> u32 {
+        if self.adds() {
+            return u32::from(state.carry);
+        }
         let told = [true, state.half, state.inner].map(|bit| state.zero && bit);
         let all = u32::from(state.carry)
             | (1..).zip(told).fold(0, |all, (at, bit)| all | u32::from(bit) << at);

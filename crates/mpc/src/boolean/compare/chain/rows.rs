@@ -30,7 +30,10 @@ pub(super) fn table(
     [out, into]: [&[Bits]; 2],
     keys: Vec<Row>,
 ) -> Table {
-    let mut labels = labels(digit, out, keys);
+    let mut labels = match digit.last && goal.adds() {
+        true => summands(out),
+        false => labels(digit, out, keys),
+    };
     let own = minterms(&digit.of(operands), operands.len());
     let first = labels.first().cloned().unwrap_or_default();
     labels
@@ -61,6 +64,19 @@ fn labels(digit: &Digit, masks: &[Bits], mut keys: Vec<Row>) -> Vec<Row> {
         colour.chain(keys.next().unwrap_or_default()).collect()
     };
     (0..1 << digit.colour).map(label).collect()
+}
+
+/// The labels of the outcomes 0 and 1 as summands: the sum of the outcome and the mask.
+fn summands(masks: &[Bits]) -> Vec<Row> {
+    let mut carry = masks.first().map(|mask| Bits::zeros(mask.len()).not()).unwrap_or_default();
+    let next = masks.iter().map(|mask| {
+        let mut bit = mask.clone();
+        bit.xor(&carry);
+        carry = carry.and(mask);
+        bit
+    });
+    let next = next.collect();
+    vec![masks.to_vec(), next]
 }
 
 /// The row of an entry for one state that comes in: the label of the state that the own digit

@@ -81,6 +81,7 @@ fn answers(chain: &Chain, operands: [u64; 2], choices: u64, seen: &[u64]) -> Vec
     let digits: Vec<_> = chain.digits.iter().map(|digit| digit.of(&asked)).collect();
     let (chooser, choices) = choose(receiving, &digits).unwrap();
     let (ours, answer) = chain.answer(sending, &told, &choices).unwrap();
+    let ours = outcome(ours).unwrap();
     let planes = answer.0.iter().flat_map(|(_, values)| match values {
         Values::Planes(planes) => planes.clone(),
         Values::Words(_) => unreachable!(),
@@ -91,7 +92,7 @@ fn answers(chain: &Chain, operands: [u64; 2], choices: u64, seen: &[u64]) -> Vec
         let bits = views.iter_mut().zip(plane.iter());
         bits.for_each(|(view, bit)| view[at / 64] |= bit << (at % 64));
     }
-    let theirs = chain.open(chooser, answer).unwrap();
+    let theirs = outcome(chain.open(chooser, answer).unwrap()).unwrap();
     let carry = (operands[0] > operands[1]) as u64;
     assert!((0..count).all(|i| ours[0].get(i) ^ theirs[0].get(i) == carry));
     views.sort_unstable();
