@@ -3,12 +3,14 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -163,6 +165,12 @@ def reaper(servers: float, clients: float, seed: int):
 def used(ledger: Path) -> dict[str, int]:
     """Inputs that the ledger has charged, by client."""
     return {row["client"]: row["used"] for row in json.loads(_core.show_budgets(str(ledger), None, None))}
+
+
+def redeemed(ledger: Path) -> int:
+    """Tickets that the ledger says were redeemed."""
+    with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)) as database:
+        return database.execute("SELECT count(*) FROM tickets WHERE redeemed = 1").fetchone()[0]
 
 
 def audited(folder: Path) -> Counter:

@@ -12,6 +12,7 @@ mod hostile;
 mod ot_layers;
 mod packed;
 mod planned;
+mod siblings;
 mod slices;
 mod states;
 mod transformer;

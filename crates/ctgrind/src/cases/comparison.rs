@@ -13,6 +13,7 @@ use mpc::multiply::{Factor, Multiply};
 use mpc::open;
 use mpc::relu::Relu;
 use mpc::transformer::gelu::Gelu;
+use mpc::transformer::layernorm::LayerNorm;
 use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
@@ -66,6 +67,16 @@ pub(super) const CASES: &[Case] = &[
         let function = functions::Gelu::new(6, 0.0625).unwrap();
         let plan = Gelu::new(COUNT, 12, &function, 16, Radix::Four).unwrap();
         both(run, &plan.in_turns(), &[12]);
+    }),
+    Case::new("comparison", "GELU after a layer on a mask", |run| {
+        let function = functions::Gelu::new(6, 0.0625).unwrap();
+        both(run, &Gelu::on_mask(COUNT, 12, &function, 16).unwrap(), &[12]);
+    }),
+    Case::new("comparison", "layer norm, products of rows among its parts", |run| {
+        let calibration = functions::Calibration { least: 2, unit: 16.0 };
+        let function = functions::LayerNorm::new(COUNT / 10, 9, calibration, 10).unwrap();
+        let plan = LayerNorm::new(10, &function, Radix::Chain).unwrap();
+        both(run, &plan.in_turns().unwrap(), &[9]);
     }),
     Case::new("comparison", "GELU of lines with their ends by a circuit", |run| {
         let function = functions::Gelu::new(9, 0.0156).unwrap();

@@ -6,7 +6,7 @@
 //! | Out | shares of `x*r` mod 2^bits |
 //! | Reveals | masked choices and masked rows |
 //! | Security | semi-honest, given the correlations; AES in counter mode as a pseudo-random generator |
-//! | Cost | per element twice the sum over the digits of r of bits - shift bits; per row 256 bits for each level of a digit but the first and factor_bits correlations, each way; 3 or 4 rounds |
+//! | Cost | per element twice the sum over the digits of r of bits - shift bits; per row 256 bits for each level of a digit but the first and factor_bits correlations, each way; 2 rounds |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), multiplication, section III-C; Roy, SoftSpokenOT (CRYPTO 2022), vector oblivious linear evaluation from all seeds but one, section 3 |
 //!
 //! With top bits m and shares of r read as signed, `r = R_c + R_s + 2^factor_bits*m_c*m_s`.
@@ -18,6 +18,11 @@
 //! (`puncture.rs`). Of their streams `G_i` the one knows `u = sum G_i` and `v = sum i*G_i`, the
 //! other `sum (D - i)*G_i = D*u - v`. A message of `y - u` makes that shares of `D*y`: one value
 //! for each element, whatever k is.
+//!
+//! The numbers of seeds are fixed by the OTs up to the chooser's masked digit e, which is xored to
+//! them. The message is the same for every e, so it goes with the sender's own choices and waits for
+//! nobody's; e tells the sender its v: with `w_b` the sum of the seeds whose number has bit b,
+//! `v = sum of 2^b * (w_b or, where e has bit b, u - w_b)`.
 
 use ot::one_of_n::{choices_cost, choices_layout, masked_cost, masked_layout};
 use ot::{Choices, Column, Entry, Job, Masked, ReceiverPads, SenderPads};
@@ -63,7 +68,7 @@ impl Rows {
         Ok(Self { rows, cols, bits, factor_bits, digits, first: Role::Client })
     }
 
-    /// Lets `first` begin, and end; the client does by default.
+    /// Lets `first` begin; the client does by default.
     pub(crate) fn begun_by(self, first: Role) -> Self {
         Self { first, ..self }
     }
@@ -94,9 +99,8 @@ impl Rows {
     /// What [`run`] costs.
     pub(crate) fn cost(&self) -> Cost {
         let (seeds, answers) = (self.seeds(), self.answers());
-        let asked = choices_cost(self.first, &seeds).then(choices_cost(!self.first, &seeds));
-        let answered = masked_cost(!self.first, &answers);
-        asked.then(answered).then(masked_cost(self.first, &answers))
+        let opens = |party| choices_cost(party, &seeds).then(masked_cost(party, &answers));
+        opens(self.first).then(opens(!self.first))
     }
 
     /// The sides off the paths that the bits of a factor take.
@@ -132,57 +136,79 @@ impl Rows {
         products
     }
 
-    /// Masks this party's rows for the other's digits; adds its own share to `sums`.
-    fn answer(&self, x: &Share, factor: &Share, seeds: [Seeds; 2], sums: &mut [u64]) -> Masked {
+    /// Masks this party's rows for the other's digits. Adds to `sums` its own share should no masked
+    /// choice be 1, and says what each that is adds.
+    fn answer(&self, x: &Share, factor: &Share, seeds: [Seeds; 2], sums: &mut [u64]) -> Offered {
         let cols = self.cols.max(1);
         let [left, right] = &seeds;
         let mut values = Vec::with_capacity(2 * self.digits.len());
+        let mut flips = Flips::new(Vec::with_capacity(self.factor_bits as usize));
         for digit in &self.digits {
             let low = mask(self.bits - digit.shift);
             let mut levels = Vec::with_capacity(self.rows * digit.sums() * SUMS);
             let mut words = Vec::with_capacity(x.len());
+            let mut turned = vec![Vec::with_capacity(x.len()); digit.width as usize];
             let rows = x.words().chunks(cols).zip(sums.chunks_mut(cols)).zip(factor.words());
             for (row, ((xs, sums), own)) in rows.enumerate() {
                 let pairs = digit.of(left, row).zip(digit.of(right, row));
                 let pairs = Zeroizing::new(pairs.map(|(a, b)| [a, b]).collect::<Vec<_>>());
                 let (leaves, sent) = grow(digit.tree(row), &pairs);
                 levels.extend(sent.iter().flatten().flat_map(|sum| halves(*sum)));
-                let [all, weighted] = self.totals(&leaves, *digit, row);
+                let [all, by_bit @ ..] = &self.totals(&leaves, *digit, row)[..] else { continue };
                 let worth = self.worth(*digit, *own);
-                for (x, all) in xs.iter().zip(all.iter()) {
+                for (x, all) in xs.iter().zip(all) {
                     words.push(x.wrapping_mul(worth).wrapping_sub(*all) & low);
                 }
-                for (sum, weighted) in sums.iter_mut().zip(weighted.iter()) {
-                    *sum = sum.wrapping_add(weighted << digit.shift);
+                for ((shift, ones), turned) in (digit.shift..).zip(by_bit).zip(&mut turned) {
+                    for ((sum, ones), all) in sums.iter_mut().zip(ones).zip(all) {
+                        *sum = sum.wrapping_add(ones << shift);
+                        turned.push(all.wrapping_sub(ones << 1) << shift);
+                    }
                 }
             }
+            flips.extend(turned);
             if digit.sums() > 0 {
                 values.push(Values::Words(levels));
             }
             values.push(Values::Words(words));
         }
-        Lanes(masked_layout(&self.answers()).into_iter().zip(values).collect())
+        let message = Lanes(masked_layout(&self.answers()).into_iter().zip(values).collect());
+        Offered { message, flips }
     }
 
-    /// The sum of the streams of all leaves, and that of each times its number.
-    fn totals(&self, leaves: &[u128], digit: Digit, row: usize) -> [Zeroizing<Vec<u64>>; 2] {
-        let [mut all, mut weighted] = [0, 1].map(|_| Zeroizing::new(vec![0u64; self.cols]));
+    /// The sum of the streams of all leaves, then that of those whose number has a bit, for each bit
+    /// of the digit from the lowest on.
+    fn totals(&self, leaves: &[u128], digit: Digit, row: usize) -> Flips {
+        let mut totals = Flips::new(vec![vec![0u64; self.cols]; 1 + digit.width as usize]);
         let mut stream = self.room(digit);
-        for (at, leaf) in leaves.iter().enumerate().rev() {
+        for (at, leaf) in leaves.iter().enumerate() {
             digit.fill(*leaf, row, &mut stream);
-            add(&mut all, &stream, 1);
-            // A stream is in as many of these sums as its number says.
-            if at > 0 {
-                let sums = weighted.iter_mut().zip(all.iter());
-                sums.for_each(|(weighted, all)| *weighted = weighted.wrapping_add(*all));
+            // Of all, then of each bit that the leaf's number has.
+            for (bit, sum) in totals.iter_mut().enumerate() {
+                if ((at << 1) | 1) >> bit & 1 == 1 {
+                    add(sum, &stream, 1);
+                }
             }
         }
-        [all, weighted]
+        totals
+    }
+
+    /// Adds to `sums` what the other's masked choices change in this party's share.
+    fn turn(&self, flips: &Flips, theirs: &Choices, sums: &mut [u64]) {
+        let cols = self.cols.max(1);
+        for (flip, (_, values)) in flips.iter().zip(&theirs.0) {
+            let Values::Planes(planes) = values else { continue };
+            let masks = planes.iter().flat_map(Bits::masks);
+            for ((sums, flip), mask) in sums.chunks_mut(cols).zip(flip.chunks(cols)).zip(masks) {
+                let pairs = sums.iter_mut().zip(flip);
+                pairs.for_each(|(sum, flip)| *sum = sum.wrapping_add(flip & mask));
+            }
+        }
     }
 
     /// Adds this party's share of what its digits choose to `sums`.
-    fn read(&self, masked: Masked, factor: &Share, seeds: &Seeds, sums: &mut [u64]) {
-        let cols = self.cols.max(1);
+    fn read(&self, masked: Masked, factor: &Share, asked: &Asked, sums: &mut [u64]) {
+        let (cols, seeds) = (self.cols.max(1), &asked.seeds);
         let mut parts = masked.0.into_iter().map(|(_, values)| match values {
             Values::Words(words) => words,
             Values::Planes(_) => Vec::new(),
@@ -196,7 +222,9 @@ impl Rows {
             for (row, ((words, sums), own)) in rows.enumerate() {
                 let sent: Vec<[u128; 2]> = levels.next().map(blocks).unwrap_or_default();
                 let keys = Zeroizing::new(digit.of(seeds, row).collect::<Vec<_>>());
-                let side = |bit: usize| u128::from((own >> bit) & 1).wrapping_neg();
+                // The masked choices move the path from where the digit says.
+                let side = |bit: usize| u128::from((own >> bit) & 1 ^ asked.moved(bit, row));
+                let side = |bit: usize| side(bit).wrapping_neg();
                 let path = Zeroizing::new(digit.levels().map(side).collect::<Vec<_>>());
                 let leaves = puncture(digit.tree(row), &path, &keys, &sent);
                 let own = (own >> digit.shift) & mask(digit.width);
@@ -225,21 +253,39 @@ fn blocks(words: &[u64]) -> Vec<[u128; 2]> {
     pairs.iter().map(|[a, b, c, d]| [block(*a, *b), block(*c, *d)]).collect()
 }
 
-/// Both seeds of every OT, the one that the receiver's choice 0 opens first.
-fn ordered(pads: Vec<SenderPads>, asked: &Choices) -> [Seeds; 2] {
+/// Words by bit of a factor, or of a digit.
+type Flips = Zeroizing<Vec<Vec<u64>>>;
+
+/// A message that answers choices, and what each masked choice that is 1 adds to the share of who sends
+/// it: for every bit of the factor a word for each element.
+struct Offered {
+    message: Masked,
+    flips: Flips,
+}
+
+/// Masked choices, and the seeds that they open.
+struct Asked {
+    choices: Choices,
+    seeds: Seeds,
+}
+
+impl Asked {
+    /// The masked choice of a row by a bit of its factor.
+    fn moved(&self, bit: usize, row: usize) -> u64 {
+        match self.choices.0.get(bit) {
+            Some((_, Values::Planes(planes))) => planes.first().map_or(0, |plane| plane.get(row)),
+            _ => 0,
+        }
+    }
+}
+
+/// Both seeds of every OT.
+fn pairs(pads: Vec<SenderPads>) -> [Seeds; 2] {
     let mut seeds = [Zeroizing::new(Vec::new()), Zeroizing::new(Vec::new())];
-    for (pads, (_, values)) in pads.into_iter().zip(&asked.0) {
-        let Values::Planes(planes) = values else { continue };
-        let columns: Vec<Vec<u128>> = pads.into_columns().into_iter().map(whole).collect();
-        let columns = Zeroizing::new(columns);
-        let [Some(first), Some(second)] = [columns.first(), columns.get(1)] else { continue };
-        let flips = || planes.iter().flat_map(Bits::iter).map(|bit| u128::from(bit).wrapping_neg());
-        let picked = |a: &[u128], b: &[u128]| -> Vec<u128> {
-            let both = a.iter().zip(b).zip(flips());
-            both.map(|((a, b), flip)| a ^ ((a ^ b) & flip)).collect()
-        };
-        seeds[0].push(picked(first, second));
-        seeds[1].push(picked(second, first));
+    for pads in pads {
+        for (seeds, column) in seeds.iter_mut().zip(pads.into_columns()) {
+            seeds.push(whole(column));
+        }
     }
     seeds
 }
@@ -251,8 +297,8 @@ fn whole(mut column: Column) -> Vec<u128> {
     pairs.map(|(low, high)| u128::from(*low) | (u128::from(*high) << 64)).collect()
 }
 
-/// The masked choices, and the seeds that they open.
-fn choose(pads: Vec<ReceiverPads>, choices: &[Bits]) -> (Choices, Seeds) {
+/// Chooses the side of each OT that `choices` say.
+fn choose(pads: Vec<ReceiverPads>, choices: &[Bits]) -> Asked {
     let (mut asked, mut seeds) = (Vec::new(), Zeroizing::new(Vec::new()));
     for (pads, choice) in pads.into_iter().zip(choices) {
         let lane = pads.job().choice_lane();
@@ -261,7 +307,7 @@ fn choose(pads: Vec<ReceiverPads>, choices: &[Bits]) -> (Choices, Seeds) {
         asked.push((lane, Values::Planes(planes)));
         seeds.push(whole(opened));
     }
-    (Lanes(asked), seeds)
+    Asked { choices: Lanes(asked), seeds }
 }
 
 /// Multiplies.
@@ -280,26 +326,21 @@ pub(crate) fn run(
     factor.check(plan.rows, plan.factor_bits, "product of rows")?;
     let begins = channel.role() == plan.first;
     let (jobs, answers) = (plan.seeds(), plan.answers());
-    let choices = plan.choices(factor);
-    let (ours, opened) = choose(ots.receive(&jobs)?, &choices);
-    let sending = ots.send(&jobs)?;
+    let asked = choose(ots.receive(&jobs)?, &plan.choices(factor));
     let mut sums = plan.local(x, factor);
+    let Offered { message, flips } = plan.answer(x, factor, pairs(ots.send(&jobs)?), &mut sums);
     if begins {
-        channel.send(&ours)?;
+        channel.send(&asked.choices)?;
+        channel.send(&message)?;
     }
     let theirs: Choices = channel.receive(&choices_layout(&jobs))?;
-    if !begins {
-        channel.send(&ours)?;
-    }
-    let answer = plan.answer(x, factor, ordered(sending, &theirs), &mut sums);
-    if !begins {
-        channel.send(&answer)?;
-    }
     let masked: Masked = channel.receive(&masked_layout(&answers))?;
-    if begins {
-        channel.send(&answer)?;
+    if !begins {
+        channel.send(&asked.choices)?;
+        channel.send(&message)?;
     }
-    plan.read(masked, factor, &opened, &mut sums);
+    plan.turn(&flips, &theirs, &mut sums);
+    plan.read(masked, factor, &asked, &mut sums);
     Ok(Share::new(sums, plan.bits))
 }
 
@@ -328,6 +369,9 @@ mod tests {
             let factors = rng.uniform(rows, factor_bits - 1);
             let factors: Vec<i64> = factors.iter().map(|word| *word as i64).collect();
             let plan = Rows::new(rows, cols, bits, factor_bits).unwrap();
+            let first = if cols % 2 == 0 { Role::Server } else { Role::Client };
+            let plan = plan.begun_by(first);
+            assert_eq!((plan.cost().rounds, plan.cost().first), (2, Some(first)));
             let (xs, fs) = (split(&mut rng, &x, bits), split(&mut rng, &factors, factor_bits));
             let (c, s) = both(
                 &mut rng,

@@ -26,6 +26,7 @@ pub(super) fn protocols() -> Vec<Protocol> {
         gelu("gelu of eight bits, extended", (8, 7, 20), Radix::Four, |plan| plan),
         gelu("gelu of lines", (12, 9, 14), Radix::Four, |plan| plan),
         gelu("gelu in turns", (12, 6, 20), Radix::Chain, |plan| plan.by_transfers().in_turns()),
+        gelu("gelu on a mask", (12, 6, 20), Radix::Chain, masked),
         fold("smooth bump by a table", (Argument::Even, [true, true], 20), table(5, |z| z % 3)),
         fold("odd function by a table", (Argument::Odd { span: 62 }, [false; 2], 12), falling()),
         fold("odd function by lines", (Argument::Odd { span: 62 }, [false; 2], 9), lines(2)),
@@ -54,6 +55,12 @@ pub(super) fn protocols() -> Vec<Protocol> {
         relu_softmax(),
         newton_norm(),
     ]
+}
+
+/// The same function behind a layer on a mask.
+#[allow(clippy::unwrap_used)]
+fn masked(plan: Gelu) -> Gelu {
+    Gelu::on_mask(COUNT, 12, plan.function(), 20).unwrap()
 }
 
 #[allow(clippy::unwrap_used)]

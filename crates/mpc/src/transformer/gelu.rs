@@ -15,6 +15,10 @@
 //! are the signs of x inside and outside of the curve. The ReLU gives the absolute value for
 //! nothing, `|x| = 2*relu(x) - x`, which is set to 0, where d is 0, outside. All is done at the
 //! width of x; wider results are extended once, moved above zero by the depth of the bump.
+//!
+//! After a layer on a mask the client knows its share before the server does. [`Gelu::on_mask`] has the
+//! client ask at once, and extends the shares of x before they are chosen (`lift.rs`), so that nothing
+//! is left to extend: between the layers before and after the parties speak three times.
 
 use graph::functions;
 use ring::Bits;
@@ -27,6 +31,7 @@ use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::clamp::Inside;
+use crate::nonlinear::lift::Lift;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 use crate::turns;
@@ -46,6 +51,8 @@ pub struct Gelu {
     bent: Option<Inside>,
     /// Both at once, in plans that go in turns.
     absolute: Option<Absolute>,
+    /// What extends x before the comparison is answered, where the result is not extended.
+    lift: Option<Lift>,
     bump: Curve,
     extension: Option<Extend>,
 }
@@ -90,6 +97,7 @@ impl Gelu {
             positive: choice(wide, inner),
             bent: clips.then(|| choice(function.magnitude, function.magnitude)),
             absolute: None,
+            lift: None,
             bump: Curve::new(count, &function.bump, inner, radix, None)?,
             extension: extension.transpose()?,
             function: function.clone(),
@@ -111,13 +119,42 @@ impl Gelu {
         let Self { count, positive: Inside { out_bits, .. }, .. } = self;
         let magnitude = self.function.magnitude;
         let absolute = self.bent.as_ref().map(|_| Absolute { count, out_bits, magnitude });
-        let first = self.comparison.last_sender();
+        let first = self.first();
         let chosen = absolute.as_ref().map(|plan| plan.cost(first));
         let last = turns::after(chosen.unwrap_or_else(|| self.positive.cost(first)), first);
         let bump = self.bump.in_turns(last);
         let last = turns::after(bump.cost(), last);
         let extension = self.extension.map(|plan| plan.begun_by(last));
         Self { absolute, bump, extension, ..self }
+    }
+
+    /// Plans the layer like [`Gelu::new`], in turns with chained digits and a table by OT: the client
+    /// begins with what depends on its share alone, and ends, and nothing is extended after the table.
+    ///
+    /// # Errors
+    /// As [`Gelu::new`], and for results that are no wider than inputs or a curve that covers all inputs.
+    pub fn on_mask(
+        count: usize,
+        bits: u32,
+        function: &functions::Gelu,
+        out_bits: u32,
+    ) -> Result<Self> {
+        let plan = Self::new(count, bits, function, out_bits, Radix::Chain)?;
+        if plan.bent.is_none() || plan.extension.is_none() {
+            return Err(Error::misuse("a GELU on a mask that is not extended"));
+        }
+        let asks = plan.comparison.asks();
+        let wide = plan.positive.bits;
+        let lift = Lift { count, bits: wide, more: out_bits - wide, asks };
+        let bump = Curve::new(count, &function.bump, out_bits, Radix::Chain, None)?.by_transfers();
+        let positive = Inside { bits: out_bits, out_bits, ..plan.positive };
+        Ok(Self { lift: Some(lift), positive, bump, extension: None, ..plan }.in_turns())
+    }
+
+    /// Who begins with what is chosen.
+    fn first(&self) -> Role {
+        let lifts = self.lift.as_ref().map(|lift| !lift.asks);
+        lifts.unwrap_or(self.comparison.last_sender())
     }
 
     /// Returns what is computed.
@@ -155,7 +192,7 @@ impl Gelu {
         ots: &mut Correlations,
     ) -> Result<Share> {
         let now = ots.split(channel.role(), &plan.demand())?;
-        plan.run(channel, self.comparison.last_sender(), x.words(), [bit, bit], now)
+        plan.run(channel, self.first(), x.words(), [bit, bit], now)
     }
 
     /// x where it is positive, and |x| where the curve covers it.
@@ -169,8 +206,7 @@ impl Gelu {
         let [positive, bent, both] = found;
         if let Some(plan) = &self.absolute {
             let now = ots.split(channel.role(), &plan.demand())?;
-            let first = self.comparison.last_sender();
-            return plan.run(channel, first, x, [positive, both, bent], now);
+            return plan.run(channel, self.first(), x, [positive, both, bent], now);
         }
         let magnitude = self.function.magnitude;
         let positive = self.chosen(channel, &self.positive, x, positive, ots)?;
@@ -184,7 +220,7 @@ impl Gelu {
 
     /// What choosing takes, and costs.
     fn choices(&self) -> (Demand, Cost) {
-        let first = self.comparison.last_sender();
+        let first = self.first();
         if let Some(plan) = &self.absolute {
             return (plan.demand(), plan.cost(first));
         }
@@ -210,7 +246,16 @@ pub fn run(channel: &mut Channel, plan: &Gelu, x: &Share, mut ots: Correlations)
         }
         None => x.clone(),
     };
+    let begun = match &plan.lift {
+        Some(lift) => {
+            let now = ots.split(role, &lift.demand())?;
+            Some((lift, lift.begin(channel, x.words(), now)?))
+        }
+        None => None,
+    };
     let found = plan.compared(channel, &x, &mut ots)?;
+    let lifted = begun.map(|(lift, begun)| lift.finish(channel, x.words(), begun)).transpose()?;
+    let x = lifted.unwrap_or(x);
     let [positive, absolute] = plan.parts(channel, &x, &found, &mut ots)?;
     let now = ots.split(role, &plan.bump.demand())?;
     let bump = curve::run(channel, &plan.bump, (&absolute, None), now)?;
@@ -231,14 +276,17 @@ impl Protocol for Gelu {
 
     fn demand(&self) -> Demand {
         let extend = |plan: &Option<Extend>| plan.as_ref().map(Extend::demand).unwrap_or_default();
-        let first = extend(&self.widening) + self.comparison.demand(self.count);
+        let lift = self.lift.as_ref().map(Lift::demand).unwrap_or_default();
+        let first = extend(&self.widening) + lift + self.comparison.demand(self.count);
         let chosen = first + self.choices().0;
         chosen + self.bump.demand() + extend(&self.extension)
     }
 
     fn cost(&self) -> Cost {
         let extend = |plan: &Option<Extend>| plan.as_ref().map_or(Cost::NONE, Extend::cost);
-        let compared = extend(&self.widening).then(self.comparison.cost(self.count));
+        let compared = self.comparison.cost(self.count);
+        let lifted = self.lift.as_ref().map_or(compared, |lift| lift.cost(compared));
+        let compared = extend(&self.widening).then(lifted);
         let chosen = compared.then(self.choices().1);
         chosen.then(self.bump.cost()).then(extend(&self.extension))
     }
@@ -265,7 +313,9 @@ mod tests {
         let turns = plan.clone().in_turns();
         let fewer = 2 * u64::from(plan.bent.is_some()) + u64::from(plan.extension.is_some());
         assert!(turns.cost().rounds + fewer <= plan.cost().rounds, "{turns:?}");
-        for plan in [plan, turns] {
+        let masked = Gelu::on_mask(values.len(), bits, function, out_bits).ok();
+        assert_eq!(masked.is_some(), plan.bent.is_some() && plan.extension.is_some());
+        for plan in [Some(plan), Some(turns), masked].into_iter().flatten() {
             let price = (plan.demand(), plan.cost());
             let run = |ch: &mut Channel, x: &Share, ots| run(ch, &plan, x, ots);
             let got = computed(&mut rng, price, [&client, &server], run);
@@ -314,6 +364,19 @@ mod tests {
             let random = rng.uniform(1000, bits).into_iter().map(|word| signed(word, bits));
             values.extend(random.filter(|x| x.abs() <= edge));
             check(bits, &function, out_bits, &values, Radix::Sixteen);
+        }
+    }
+
+    #[test]
+    fn on_a_mask_the_parties_speak_three_times_between_layers() {
+        for (magnitude, scale) in [(6, 0.06), (7, 0.03)] {
+            let function = functions::Gelu::new(magnitude, scale).unwrap();
+            let cost = Gelu::on_mask(1000, 12, &function, 20).unwrap().cost();
+            let ends = (cost.first, cost.last);
+            assert_eq!((cost.rounds, ends), (5, (Some(Role::Client), Some(Role::Client))));
+            let plan = Gelu::new(1000, 12, &function, 20, Radix::Chain).unwrap();
+            let turns = plan.by_transfers().in_turns().cost();
+            assert_eq!((turns.rounds, turns.last), (6, Some(Role::Server)));
         }
     }
 

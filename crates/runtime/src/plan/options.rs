@@ -41,7 +41,7 @@ pub enum Products {
 pub enum Function {
     /// By OT, its comparisons in digits of this width or chained.
     Digits(Radix),
-    /// A ReLU by OT with chained digits that the client begins, for behind a preprocessed layer.
+    /// A ReLU or GELU by OT with chained digits that the client begins, for behind a preprocessed layer.
     OnMask,
     /// By garbled circuits; of layer norms and softmaxes what is computed once a row.
     Circuits,
@@ -229,6 +229,15 @@ impl OptionsByStep {
     /// Returns the options that were chosen for a step.
     pub fn of(&self, step: usize) -> StepOptions {
         self.0.get(&step).copied().unwrap_or_default()
+    }
+
+    /// The options of a step that runs with `host`, if it does: none where they are the host's.
+    pub(crate) fn beside(&self, step: usize, host: Option<usize>) -> StepOptions {
+        let own = self.of(step);
+        match host.map(|host| self.of(host)) {
+            Some(its) if its == own => StepOptions::default(),
+            _ => own,
+        }
     }
 
     /// Sets the options of a step.

@@ -18,6 +18,7 @@ use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::step::spent::counted;
 use crate::suites;
+use crate::suites::siblings::Siblings;
 
 /// What other widths may take at most of what was compiled takes. What saves less is not worth
 /// another search.
@@ -115,10 +116,11 @@ fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     let (known, settings) = (plan.graph(), plan.settings());
     let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
     let names: BTreeMap<&str, usize> = names.collect();
+    let siblings = Siblings::of(known);
     let mut by_step = OptionsByStep::default();
     for (step, node) in graph.nodes.iter().enumerate() {
         let options = match names.get(node.name.as_str()) {
-            Some(known) => plan.options().of(*known),
+            Some(known) => plan.options().of(siblings.host(*known).unwrap_or(*known)),
             None => new,
         };
         let has = options.is_none() || suites::step(graph, settings, step, options).is_ok();

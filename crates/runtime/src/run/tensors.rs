@@ -52,7 +52,18 @@ impl Tensors {
         if step.reveals().is_some() {
             self.opened = share.words().to_vec();
         }
-        self.shares.insert(step.writes, share);
+        let also = step.composed().map(|composed| composed.also.as_slice()).unwrap_or_default();
+        if also.is_empty() {
+            self.shares.insert(step.writes, share);
+        } else {
+            let own = share.len().saturating_sub(also.iter().map(|also| also.len).sum());
+            self.shares.insert(step.writes, share.gather(0..own));
+            let mut start = own;
+            for also in also {
+                self.shares.insert(also.tensor, share.gather(start..start + also.len));
+                start += also.len;
+            }
+        }
         self.last = Some(step.writes);
     }
 

@@ -21,12 +21,31 @@ pub struct Composed {
     pub after: i64,
     /// Sides of the matrix, of one input, that is transposed before and back after.
     pub transpose: Option<[usize; 2]>,
+    /// Tensors that it writes besides, from inputs of their own behind the first.
+    pub also: Vec<Also>,
+}
+
+/// A tensor that a step of another node writes, too.
+#[derive(Clone, Copy, Debug)]
+pub struct Also {
+    /// The tensor.
+    pub tensor: usize,
+    /// Its number of elements in a run.
+    pub len: usize,
 }
 
 impl From<Sliced> for Composed {
     /// The protocol alone.
     fn from(sliced: Sliced) -> Self {
-        Self { sum: None, narrow: None, before: 0, sliced, after: 0, transpose: None }
+        Self {
+            sum: None,
+            narrow: None,
+            before: 0,
+            sliced,
+            after: 0,
+            transpose: None,
+            also: Vec::new(),
+        }
     }
 }
 
@@ -41,9 +60,10 @@ impl Composed {
 
     /// How it computes that, for people.
     pub(crate) fn describe(&self) -> String {
-        match self.sum {
-            Some(_) => "local + exact truncation".into(),
-            None => self.sliced.describe(),
+        match (&self.sum, self.also.len()) {
+            (Some(_), _) => "local + exact truncation".into(),
+            (None, 0) => self.sliced.describe(),
+            (None, others) => format!("{}, {} tensors at once", self.sliced.describe(), 1 + others),
         }
     }
 
@@ -60,6 +80,11 @@ impl Composed {
         let role = channel.role();
         if let Some(sum) = &self.sum {
             inputs = vec![sum.add(role, &inputs)?];
+        }
+        if !self.also.is_empty() {
+            let bits = inputs.first().map_or(1, Share::bits);
+            let all = inputs.iter().flat_map(|share| share.words().iter().copied());
+            inputs = vec![Share::new(all.collect(), bits)];
         }
         let mut ready = Vec::with_capacity(inputs.len());
         for (share, place) in inputs.into_iter().zip(0..) {

@@ -15,6 +15,11 @@ pub trait Local: Debug + Send + Sync + Any {
     /// Returns the name of what it computes, in one or two words: `concat`.
     fn operator(&self) -> &'static str;
 
+    /// Returns how it computes that, for people.
+    fn describe(&self) -> String {
+        "local".into()
+    }
+
     /// Returns the number of elements of one input that it moves or adds, which its price counts;
     /// none by default.
     fn elements(&self) -> usize {
@@ -33,6 +38,29 @@ pub trait Local: Debug + Send + Sync + Any {
 fn first(inputs: &[Share]) -> Result<&Share> {
     let missing = || Error::Internal("a local step without input; please report it".into());
     inputs.first().ok_or_else(missing)
+}
+
+/// A tensor that an earlier step wrote together with its own.
+#[derive(Debug)]
+pub struct Joined {
+    /// What is computed, in one or two words.
+    pub operator: &'static str,
+    /// Name of the step that wrote it.
+    pub host: String,
+}
+
+impl Local for Joined {
+    fn operator(&self) -> &'static str {
+        self.operator
+    }
+
+    fn describe(&self) -> String {
+        format!("with {}", self.host)
+    }
+
+    fn run(&self, _: Role, inputs: &[Share], _: Option<&[i64]>) -> Result<Share> {
+        first(inputs).cloned()
+    }
 }
 
 /// Values that the client knows, as shares mod this prime.

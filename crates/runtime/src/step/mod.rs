@@ -147,7 +147,7 @@ impl Step {
     /// Returns the protocol, for people.
     pub fn protocol(&self) -> String {
         match &self.action {
-            Action::Local(_) => "local".into(),
+            Action::Local(step) => step.describe(),
             Action::Protocol(step) => step.describe(),
             Action::Linear(layer) => layer.describe(),
             Action::Reveal(_) => "server's share to the client".into(),

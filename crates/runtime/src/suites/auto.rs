@@ -11,6 +11,7 @@ use super::node_context::NodeContext;
 use super::operators::packings;
 use super::refusal::at;
 use super::registered::action;
+use super::siblings::Siblings;
 use super::suite::{NodePlanner, Suite};
 use super::{circuits, tables, transformer};
 use crate::plan::options::{Function, OptionsByStep, StepOptions};
@@ -49,18 +50,19 @@ pub(crate) fn steps(
 ) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
+    let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let (batch, options) = (settings.batch(), choices.of(index));
-        let action = chosen(&NodeContext { graph, node, batch, options });
-        let action = action.map_err(|e| at(&node.name, e))?;
-        if let Action::Linear(layer) = &action {
+        let (batch, options) = (settings.batch(), choices.beside(index, siblings.host(index)));
+        let cx = NodeContext { graph, node, batch, options, joined: 0 };
+        let step = siblings.step(index, &cx, chosen)?;
+        if let Action::Linear(layer) = &step.action {
             ciphertexts = ciphertexts.saturating_add(layer.ciphertexts());
         }
         if ciphertexts > MOST_CIPHERTEXTS {
             let why = format!("up to it the plan takes more than {MOST_CIPHERTEXTS} ciphertexts");
             return Err(at(&node.name, Error::misuse(why)));
         }
-        steps.push(Step::of_node(graph, index, action));
+        steps.push(step);
     }
     steps.extend(last(graph, settings, choices.of(graph.nodes.len()))?);
     Ok(steps)
@@ -86,8 +88,8 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
         Some(Function::Stages(_)) if !node.op.is::<ops::Trees>() => {
             return Err(Error::misuse("stages of what are no trees"));
         }
-        Some(Function::OnMask) if !node.op.is::<ops::Relu>() => {
-            return Err(Error::misuse("a function on a mask that is no ReLU"));
+        Some(Function::OnMask) if !node.op.is::<ops::Relu>() && !node.op.is::<ops::Gelu>() => {
+            return Err(Error::misuse("a function on a mask that is neither ReLU nor GELU"));
         }
         _ => {}
     }

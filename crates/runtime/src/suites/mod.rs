@@ -20,6 +20,7 @@ mod ot_layers;
 mod packed;
 mod refusal;
 mod registered;
+pub(crate) mod siblings;
 mod slots;
 pub(crate) mod suite;
 mod tables;
@@ -36,6 +37,7 @@ use crate::plan::settings::Settings;
 use crate::step::Step;
 pub use node_context::{NodeContext, PlanOperator};
 pub use registered::register_operator;
+use siblings::Siblings;
 use suite::Suite;
 
 /// The suites of this version, in the order in which they are compared.
@@ -178,11 +180,8 @@ pub(crate) fn step(
         return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
     };
     let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
-    Ok(Step::of_node(
-        graph,
-        index,
-        (nodes.action)(&NodeContext { graph, node, batch: settings.batch(), options })?,
-    ))
+    let cx = NodeContext { graph, node, batch: settings.batch(), options, joined: 0 };
+    Siblings::of(graph).step(index, &cx, nodes.action)
 }
 
 /// The packings of a linear step of a suite that chooses among them, first the default; none of
@@ -214,13 +213,18 @@ pub fn steps_by_node(
     options: impl Fn(&graph::Node) -> StepOptions,
 ) -> Result<Vec<Step>> {
     let mut chosen = OptionsByStep::default();
+    let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
+        if siblings.host(index).is_some() {
+            continue;
+        }
         let wanted = options(node);
         let runs = (auto::NODES.action)(&NodeContext {
             graph,
             node,
             batch: settings.batch(),
             options: wanted,
+            joined: 0,
         })
         .is_ok();
         chosen.set(index, if runs { wanted } else { StepOptions::default() });

@@ -23,12 +23,14 @@ pub struct NodeContext<'a> {
     pub batch: usize,
     /// The options that were chosen for the node's step.
     pub options: StepOptions,
+    /// Elements of one input of other nodes whose function of each element runs with this one's.
+    pub joined: usize,
 }
 
 impl<'a> NodeContext<'a> {
     /// A node in runs of one input, where nothing was chosen.
     pub fn plain(graph: &'a Graph, node: &'a Node) -> Self {
-        Self { graph, node, batch: 1, options: StepOptions::default() }
+        Self { graph, node, batch: 1, options: StepOptions::default(), joined: 0 }
     }
 
     /// Returns the node's operator.
@@ -61,9 +63,10 @@ impl<'a> NodeContext<'a> {
         self.output().format.bits
     }
 
-    /// Returns the number of elements that one run writes.
+    /// Returns the number of elements that one run writes, those of nodes that run with this one
+    /// included.
     pub fn count(&self) -> usize {
-        self.output().len() * self.batch
+        (self.output().len() + self.joined) * self.batch
     }
 
     /// Digits of comparisons, where the options choose some.

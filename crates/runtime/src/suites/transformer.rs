@@ -109,6 +109,12 @@ pub(super) fn clipped_fold(cx: &NodeContext<'_>) -> Result<Action> {
 
 /// GELU.
 pub(super) fn gelu(cx: &NodeContext<'_>) -> Result<Action> {
+    if cx.options.function == Some(Function::OnMask) {
+        let (gelu, bits) = (cx.graph.gelu(cx.node).map_err(Error::misuse)?, cx.bits());
+        let plan = |count| Gelu::on_mask(count, bits, &gelu, cx.out_bits());
+        let sliced = Sliced::new(cx.count(), plan)?;
+        return Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }));
+    }
     gelus(cx, cx.radix(cx.count(), cx.bits().saturating_sub(1)), |plan| plan)
 }
 

@@ -10,6 +10,7 @@ use super::ending::last;
 use super::node_context::NodeContext;
 use super::ot_layers::{positions, tiles};
 use super::refusal::at;
+use super::siblings::Siblings;
 use super::suite::{NodePlanner, Suite};
 use crate::linear::ot_matmul::OtLayer;
 use crate::plan::options::OptionsByStep;
@@ -49,21 +50,22 @@ pub(super) fn of_nodes(
 ) -> Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let (mut pieces, mut ots) = (0usize, 0usize);
+    let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
-        let (batch, options) = (settings.batch(), choices.of(index));
-        let action = action(&NodeContext { graph, node, batch, options });
-        let action = action.map_err(|e| at(&node.name, e))?;
-        if let Action::Linear(layer) = &action
-            && let Some(step) = layer.downcast::<OtLayer>()
+        let (batch, options) = (settings.batch(), choices.beside(index, siblings.host(index)));
+        let cx = NodeContext { graph, node, batch, options, joined: 0 };
+        let step = siblings.step(index, &cx, action)?;
+        if let Action::Linear(layer) = &step.action
+            && let Some(layer) = layer.downcast::<OtLayer>()
         {
-            pieces = pieces.saturating_add(step.layer.product().pieces());
-            ots = ots.saturating_add(step.layer.product().ots());
+            pieces = pieces.saturating_add(layer.layer.product().pieces());
+            ots = ots.saturating_add(layer.layer.product().ots());
         }
         if pieces > MOST_PIECES || ots > MOST_OTS {
             let why = format!("up to it the plan takes more than {MOST_OTS} oblivious transfers");
             return Err(at(&node.name, Error::misuse(why)));
         }
-        steps.push(Step::of_node(graph, index, action));
+        steps.push(step);
     }
     Ok(steps)
 }
