@@ -129,7 +129,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
-        chosen |= {"websocket": self.websocket, "origins": list(self.origins) or None}
+        chosen |= {"websocket": self.websocket}
         chosen |= {"fleet": self.fleet, "advertise": self.advertise, "server_id": self.server_id}
         counted = {"fleet_secret": self.fleet_secret, "tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
@@ -138,6 +138,8 @@ class Listening:
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         chosen |= {"post_quantum": self.post_quantum or None}
         options |= {name: value for name, value in chosen.items() if value is not None}
+        if self.origins:
+            options["origins"] = list(self.origins)
         if self.budget is not None:
             options["budget"] = dict(self.budget)
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
