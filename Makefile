@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, wasm, test-browser, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,6 +12,8 @@ CARGO_DENY := 0.20.2
 PACKAGES := .venv/.packages
 CORE := .venv/.core
 ASSETS := python/tacit/assets
+# The client for browsers.
+WASM := web/src/wasm/tacit_web_bg.wasm
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
 FILTER ?=
@@ -20,7 +22,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text models test test-fleet ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text models test test-fleet wasm test-browser check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -36,6 +38,17 @@ test: $(CORE) $(VALGRIND)
 # Fleets on Ray (docs/guides/fleet.md): several nodes on this machine. `make test` skips these tests, since it installs no Ray.
 test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages
 	PYTHONPATH=python build/venv-ray/bin/python -m pytest tests/fleet
+
+# The client for browsers and Node (docs/guides/browser.md), into web/src/wasm: crates/web as WebAssembly, and the JavaScript around it.
+wasm: $(WASM)
+
+# The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve`.
+test-browser: $(CORE) $(WASM) web/node_modules/.packages
+	npm --prefix web test
+
+check-wasm:
+	rustup target add wasm32-unknown-unknown
+	cargo clippy --target wasm32-unknown-unknown --locked -p tacit-web -- -D warnings
 
 # Kernels under valgrind with secrets marked as undefined (docs/reference/constant-time.md): those of `make test`, and then with the portable
 # code of the libraries for AES, SHA-256 and the curve.
@@ -183,6 +196,16 @@ $(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml $(
 $(PACKAGES): requirements/main.lock
 	$(PYTHON) -m venv .venv
 	.venv/$(INSTALL) requirements/main.lock
+	touch $@
+
+WASM_MODULE := target/wasm32-unknown-unknown/wasm/tacit_web.wasm
+$(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindgen/Cargo.* web/bindgen/src/*)
+	rustup target add wasm32-unknown-unknown
+	cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web
+	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/wasm
+
+web/node_modules/.packages: web/package.json web/package-lock.json
+	npm --prefix web ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
 .venv/.text: $(PACKAGES) requirements/text.lock

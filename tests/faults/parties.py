@@ -50,6 +50,7 @@ class ServerProcess:
         self.pin: str | None = first["pin"]
         self.models: list[dict[str, Any]] = first["models"]
         self.metrics: str | None = first.get("metrics")
+        self.websocket: str | None = first.get("websocket")
 
     def read(self) -> None:
         assert self.process.stdout is not None

@@ -35,7 +35,7 @@ impl Batch {
         }
         let batch = Self { circuit, count, rings };
         let bytes = batch.instance_bits().saturating_mul(count);
-        if count == 0 || bytes >> 43 != 0 {
+        if count == 0 || bytes as u64 >> 43 != 0 {
             return Err(Error::misuse(format!("{count} instances of {:?}", batch.circuit)));
         }
         Ok(batch)

@@ -233,6 +233,12 @@ impl Server {
         pin.ok_or_else(|| MisuseError::new_err("a plaintext server has no key to pin"))
     }
 
+    /// Where browsers connect by WebSocket, HOST:PORT, if they may.
+    #[getter]
+    fn websocket_address(&self) -> Option<String> {
+        self.0.server().websocket_address().map(|address| address.to_string())
+    }
+
     /// Where it shows its metrics, HOST:PORT, if it does.
     #[getter]
     fn metrics_address(&self) -> Option<String> {

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,9 +24,11 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 const ACCEPTS: usize = 64;
 /// Longest sleep, in case a wake-up is missed.
 const BEAT: Duration = Duration::from_millis(500);
-const LISTENER: Token = Token(0);
-const WAKER: Token = Token(1);
-const FIRST_GUEST: usize = 2;
+const WAKER: Token = Token(0);
+const FIRST_LISTENER: usize = 1;
+/// Listeners of a door, at most.
+const LISTENERS: usize = 7;
+const FIRST_GUEST: usize = FIRST_LISTENER + LISTENERS;
 /// Why the oldest connection had to go.
 pub(crate) const CROWDED: &str = "too many connections wait at the door; the oldest was closed";
 
@@ -43,8 +45,8 @@ pub(crate) type Reading<V> = Result<Option<V>, (Vec<u8>, Error)>;
 
 /// How connections are read.
 pub(crate) struct Manners<'a, V> {
-    /// Starts to read a connection.
-    pub(crate) open: &'a dyn Fn(std::net::TcpStream) -> Result<Incoming>,
+    /// Starts to read a connection to the listener of this place.
+    pub(crate) open: &'a dyn Fn(TcpStream, usize) -> Result<Incoming>,
     /// Says how many bytes are read at most of a client that began like this.
     pub(crate) wanted: &'a dyn Fn(&[u8]) -> usize,
     /// Reads what a client wants.
@@ -61,10 +63,10 @@ pub(crate) struct Manners<'a, V> {
     pub(crate) most: usize,
 }
 
-/// A listener, and those who stand before it.
+/// Listeners, and those who stand before them.
 pub(crate) struct Door {
     poll: Poll,
-    listener: TcpListener,
+    listeners: Vec<Listening>,
     guests: HashMap<usize, Guest>,
     /// All of them in the order in which they came; some have gone.
     order: VecDeque<usize>,
@@ -72,6 +74,11 @@ pub(crate) struct Door {
     next: usize,
     /// Guests with something to read.
     ready: VecDeque<usize>,
+}
+
+/// A listener, and whether somebody may be there to be accepted.
+struct Listening {
+    listener: TcpListener,
     accepting: bool,
 }
 
@@ -89,22 +96,29 @@ impl Guest {
 }
 
 impl Door {
-    pub(crate) fn new(listener: TcpListener) -> Result<(Self, Arc<Waker>)> {
+    /// A door with up to seven listeners.
+    pub(crate) fn new(listeners: Vec<TcpListener>) -> Result<(Self, Arc<Waker>)> {
         let failed = |e: std::io::Error| Error::transport(format!("cannot watch sockets: {e}"));
         let poll = Poll::new().map_err(failed)?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        let source = &mut SourceFd(&listener.as_raw_fd());
-        poll.registry().register(source, LISTENER, Interest::READABLE).map_err(failed)?;
+        if listeners.len() > LISTENERS {
+            return Err(Error::internal("a door with more listeners than it has places for"));
+        }
+        for (place, listener) in listeners.iter().enumerate() {
+            listener.set_nonblocking(true).map_err(failed)?;
+            let (source, token) = (listener.as_raw_fd(), Token(FIRST_LISTENER + place));
+            let source = &mut SourceFd(&source);
+            poll.registry().register(source, token, Interest::READABLE).map_err(failed)?;
+        }
+        let listening = |listener| Listening { listener, accepting: true };
         let door = Self {
             poll,
-            listener,
+            listeners: listeners.into_iter().map(listening).collect(),
             guests: HashMap::new(),
             order: VecDeque::new(),
             by_address: HashMap::new(),
             next: FIRST_GUEST,
             ready: VecDeque::new(),
-            accepting: true,
         };
         Ok((door, Arc::new(waker)))
     }
@@ -123,12 +137,18 @@ impl Door {
             }
             for event in &events {
                 match event.token() {
-                    LISTENER => self.accepting = true,
                     WAKER => {}
-                    Token(guest) => self.ready.push_back(guest),
+                    Token(guest @ FIRST_GUEST..) => self.ready.push_back(guest),
+                    Token(listener) => {
+                        if let Some(there) = self.listeners.get_mut(listener - FIRST_LISTENER) {
+                            there.accepting = true;
+                        }
+                    }
                 }
             }
-            self.accept(manners);
+            for place in 0..self.listeners.len() {
+                self.accept(place, manners);
+            }
             for _ in 0..self.ready.len() {
                 if let Some(guest) = self.ready.pop_front() {
                     self.advance(guest, manners);
@@ -141,7 +161,8 @@ impl Door {
     }
 
     fn sleep(&self) -> Duration {
-        if self.accepting || !self.ready.is_empty() {
+        let accepting = self.listeners.iter().any(|there| there.accepting);
+        if accepting || !self.ready.is_empty() {
             return Duration::ZERO;
         }
         let first = self.order.iter().find_map(|guest| self.guests.get(guest));
@@ -149,22 +170,22 @@ impl Door {
         left.unwrap_or(BEAT).min(BEAT)
     }
 
-    fn accept<V>(&mut self, manners: &Manners<'_, V>) {
+    fn accept<V>(&mut self, place: usize, manners: &Manners<'_, V>) {
         for _ in 0..ACCEPTS {
-            if !self.accepting {
+            let Some(there) = self.listeners.get_mut(place).filter(|there| there.accepting) else {
                 return;
-            }
-            match self.listener.accept() {
+            };
+            match there.listener.accept() {
                 Ok((stream, address)) => {
                     if self.guests.len() >= manners.most {
                         self.make_room(manners);
                     }
-                    match (manners.open)(stream) {
+                    match (manners.open)(stream, place) {
                         Ok(incoming) => self.greet(incoming, address, manners),
                         Err(error) => (manners.take)(Arrived { address, outcome: Err(error) }),
                     }
                 }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => self.accepting = false,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => there.accepting = false,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
                 Err(_) => {

@@ -36,7 +36,7 @@ pub use fleet::options::{AllocatorOptions, Relay};
 pub use identity::Client;
 pub use ledger::{Budget, Charged, Chosen, Ledger, Reservation, Row, ledger_name};
 pub use limits::{Limits, free_memory, raise_descriptors};
-pub use options::{Access, Options};
+pub use options::{Access, Options, WebSocketOptions};
 pub use policy::Policy;
 pub use refused::{Limit, Refused};
 pub use server::Server;

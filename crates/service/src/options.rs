@@ -1,6 +1,6 @@
 //! How a server is set up.
 
-use wire::{Link, ServerTls, Timeouts};
+use wire::{Link, Origins, ServerTls, Timeouts};
 
 use crate::fleet::membership::Membership;
 use crate::limits::Limits;
@@ -15,11 +15,22 @@ pub enum Access {
     Plaintext,
 }
 
+/// Where browsers connect: by WebSocket, which carries the same bytes.
+#[derive(Clone, Debug)]
+pub struct WebSocketOptions {
+    /// Where the server listens for them (HOST:PORT).
+    pub listen: String,
+    /// The pages that may connect.
+    pub origins: Origins,
+}
+
 /// The options of a server.
 #[derive(Clone)]
 pub struct Options {
     /// The sockets and certificates by which clients connect.
     pub access: Access,
+    /// Where browsers connect, if they may.
+    pub websocket: Option<WebSocketOptions>,
     /// The times that a session waits for its client; `connect` is for TLS and opening together.
     pub timeouts: Timeouts,
     /// A link to imitate; clients must do the same.

@@ -33,6 +33,7 @@ const SESSIONS_PER_CORE: usize = 8;
 /// A bound server.
 pub struct Server {
     address: SocketAddr,
+    websocket: Option<SocketAddr>,
     door: Mutex<Door>,
     shared: Arc<Shared>,
     events: Mutex<Receiver<Event>>,
@@ -48,17 +49,21 @@ impl Server {
     /// interface and for limits that leave no room for a session.
     pub fn bind(models: Vec<Model>, listen: &str, options: Options) -> Result<Self> {
         let largest = checked(&models, &options)?;
-        let listener = TcpListener::bind(listen)
-            .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
-        let address = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;
-        if matches!(options.access, Access::Plaintext) && !address.ip().is_loopback() {
-            return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+        let (listener, address) = bound(listen, &options.access)?;
+        if options.websocket.is_some() && options.fleet.is_some() {
+            return Err(Error::misuse(
+                "a server of a fleet takes no WebSockets: its door knows none",
+            ));
         }
+        let browsers = options.websocket.as_ref();
+        let browsers = browsers.map(|there| bound(&there.listen, &options.access)).transpose()?;
+        let (browsers, websocket) = browsers.unzip();
         if options.proxied && matches!(options.access, Access::Plaintext) {
             // A balancer on this machine would pass strangers on as if they were here.
             return Err(Error::misuse("clients behind a load balancer need TLS"));
         }
-        let (door, waker) = Door::new(listener)?;
+        let listeners = std::iter::once(listener).chain(browsers).collect();
+        let (door, waker) = Door::new(listeners)?;
         let (room, memory) = room(options.limits, largest)?;
         let metrics = options.metrics.clone();
         let (reports, events) = mpsc::channel();
@@ -98,12 +103,17 @@ impl Server {
         }
         let watched = shared.clone();
         let watch = metrics.map(|listen| Http::start(&listen, move |path| watched.answer(path)));
-        Ok(Self { address, door, shared, events, watch: watch.transpose()? })
+        Ok(Self { address, websocket, door, shared, events, watch: watch.transpose()? })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where browsers connect, if they may.
+    pub const fn websocket_address(&self) -> Option<SocketAddr> {
+        self.websocket
     }
 
     /// Where it shows its metrics, if it does.
@@ -125,7 +135,7 @@ impl Server {
         let shared = &self.shared;
         let sessions = shared.gate.sessions().saturating_add(shared.options.limits.waiting);
         let manners = Manners {
-            open: &|stream| shared.open(stream),
+            open: &|stream, place| shared.open(stream, place > 0),
             wanted: &Visitor::wanted,
             read: &|incoming| Visitor::read(incoming.bytes()),
             take: &|arrived| shared.take(arrived),
@@ -201,6 +211,17 @@ impl Server {
     pub fn next_event(&self, patience: Duration) -> Option<Event> {
         locked(&self.events).recv_timeout(patience).ok()
     }
+}
+
+/// A listener at `listen`, and its address.
+fn bound(listen: &str, access: &Access) -> Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(listen)
+        .map_err(|e| Error::misuse(format!("cannot listen on `{listen}`: {e}")))?;
+    let address = listener.local_addr().map_err(|e| Error::transport(e.to_string()))?;
+    if matches!(access, Access::Plaintext) && !address.ip().is_loopback() {
+        return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+    }
+    Ok((listener, address))
 }
 
 /// How long a client may take for TLS and its opening.

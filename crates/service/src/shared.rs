@@ -87,11 +87,16 @@ impl Shared {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn open(&self, stream: TcpStream) -> Result<Incoming> {
+    /// Starts to read a connection, by WebSocket if it is one of a browser's.
+    pub(crate) fn open(&self, stream: TcpStream, browser: bool) -> Result<Incoming> {
         let incoming = match &*self.access.read().unwrap_or_else(PoisonError::into_inner) {
             Access::Tls(tls) => Incoming::new(stream, Some(tls)),
             Access::Plaintext => Incoming::new(stream, None),
         }?;
+        let incoming = match self.options.websocket.as_ref().filter(|_| browser) {
+            Some(options) => incoming.websocket(&options.origins),
+            None => incoming,
+        };
         Ok(match (self.options.proxied, &self.fleet) {
             (true, _) => incoming.proxied(),
             (false, Some(_)) => incoming.maybe_proxied(),

@@ -7,8 +7,10 @@ use graph::Model;
 use runtime::planner::Rates;
 use runtime::{Provenance, Reveal, Served, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
-use service::{Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens};
-use wire::{Error, Identity, Pin, Result};
+use service::{
+    Budget, Ledger, Limits, Options, Policy, Server, TokenEntry, Tokens, WebSocketOptions,
+};
+use wire::{Error, Identity, Origins, Pin, Result};
 
 use crate::access::{TlsFiles, access};
 use crate::card::{Card, shown};
@@ -57,6 +59,10 @@ pub struct ServeOptions {
     pub ledger: Option<LedgerPlace>,
     /// The budget of clients that have none of their own in the ledger.
     pub budget: Budget,
+    /// Where browsers connect by WebSocket (HOST:PORT), nowhere when absent.
+    pub websocket: Option<String>,
+    /// The pages that may do so, by their origins; those of the server's own host when empty.
+    pub origins: Vec<String>,
     /// Where metrics are shown over plain HTTP (HOST:PORT); nowhere when absent.
     pub metrics: Option<String>,
     /// Whether every connection begins with a PROXY v2 header that says whose it is.
@@ -112,6 +118,8 @@ impl Default for ServeOptions {
             tokens: None,
             ledger: None,
             budget: Budget::default(),
+            websocket: None,
+            origins: Vec::new(),
             metrics: None,
             proxy_protocol: false,
             fleet: None,
@@ -214,6 +222,7 @@ pub fn serve(
         limits,
         most_inputs: options.most_inputs,
         threads,
+        websocket: options.browsers()?,
         metrics: options.metrics.clone(),
         proxied: options.proxy_protocol,
         fleet: membership(&options.belonging(), pin)?,
@@ -348,6 +357,18 @@ impl ServeOptions {
             server: self.server_id.as_deref(),
             proxied: self.proxy_protocol,
             makes_key: self.tls.as_ref().is_some_and(TlsFiles::makes_key),
+        }
+    }
+
+    /// What they say of browsers.
+    fn browsers(&self) -> Result<Option<WebSocketOptions>> {
+        let origins = Origins::new(&self.origins)?;
+        match &self.websocket {
+            Some(listen) => Ok(Some(WebSocketOptions { listen: listen.clone(), origins })),
+            None if self.origins.is_empty() => Ok(None),
+            None => Err(Error::misuse(
+                "origins are of pages that connect by WebSocket: add --websocket HOST:PORT",
+            )),
         }
     }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// (crate, crates it may use without the prefix `tacit-`), the lowest layer first.
-const ALLOWED: [(&str, &str); 14] = [
+const ALLOWED: [(&str, &str); 15] = [
     ("tacit-ring", ""),
     ("tacit-he", "ring"),
     ("tacit-wire", "ring"),
@@ -23,6 +23,7 @@ const ALLOWED: [(&str, &str); 14] = [
     ("tacit-service", "graph ring runtime wire"),
     ("tacit", "graph lab runtime service wire"),
     ("tacit-python", "tacit"),
+    ("tacit-web", "graph ring runtime wire"),
     // Part of no release.
     ("tacit-ctgrind", "graph he mpc ot ring wire"),
 ];

@@ -126,6 +126,18 @@ class ServeOptions:
             show_default=False,
         ),
     ] = None
+    websocket: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve browsers here as well, by WebSocket.", show_default=False),
+    ] = None
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORIGINS",
+            help="Pages that may use --websocket, as https://HOST,https://HOST:PORT. Default: those of the same host.",
+            show_default=False,
+        ),
+    ] = None
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -191,6 +203,8 @@ class ServeOptions:
             card=self.card,
             tokens=self.tokens,
             ledger=self.ledger,
+            websocket=self.websocket,
+            origins=tuple(self.origin.split(",")) if self.origin else (),
             metrics=self.metrics,
             proxy_protocol=self.proxy_protocol,
             fleet=self.fleet,
@@ -233,13 +247,15 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
         for warning in server.warnings:
             terminal.warn(warning)
         where: dict[str, Any] = {"listening": server.address, "pin": server.pin, "models": server.offerings}
+        if server.websocket is not None:
+            where["websocket"] = server.websocket
         if server.metrics is not None:
             where["metrics"] = server.metrics
         tell("listening", **where, warnings=server.warnings)
         if json:
             terminal.emit_json(where)
         else:
-            terminal.show_address(server.address, server.pin, server.metrics)
+            terminal.show_address(server.address, server.pin, server.metrics, server.websocket)
             terminal.show_offerings(server.offerings)
         for session in server.sessions():
             if log is not None:

@@ -47,6 +47,8 @@ class Listening:
     `tokens` names a file of tokens (`tacit token`), of which every client without a certificate must show one. `ledger`
     names the file, or the PostgreSQL database by its URL, in which inputs are counted by client and model, and `budget`
     says how many a client may ask of which nothing is said there: total, per_day, per_minute.
+    `websocket` (HOST:PORT) is where browsers connect, which then run the same sessions, and `origins` names the pages
+    that may (https://HOST), those of the server's own host unless given.
     `metrics` (HOST:PORT) shows metrics, health and sessions over plain HTTP. `proxy_protocol` takes the address of each
     client from a PROXY v2 header, with which every connection must begin.
     `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
@@ -87,6 +89,8 @@ class Listening:
     tokens: Path | None = None
     ledger: Path | Place | None = None
     budget: Mapping[str, int] | None = None
+    websocket: str | None = None
+    origins: tuple[str, ...] = ()
     metrics: str | None = None
     proxy_protocol: bool = False
     post_quantum: bool = False
@@ -110,6 +114,8 @@ class Listening:
             raise MisuseError("--fleet and --fleet-secret belong together")
         if self.fleet is None and (self.advertise or self.server_id):
             raise MisuseError("--advertise and --server-id are for servers of a --fleet")
+        if self.origins and self.websocket is None:
+            raise MisuseError("--origin names pages that connect by --websocket, which is missing")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
@@ -123,6 +129,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
+        chosen |= {"websocket": self.websocket}
         chosen |= {"fleet": self.fleet, "advertise": self.advertise, "server_id": self.server_id}
         counted = {"fleet_secret": self.fleet_secret, "tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
@@ -131,6 +138,8 @@ class Listening:
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
         chosen |= {"post_quantum": self.post_quantum or None}
         options |= {name: value for name, value in chosen.items() if value is not None}
+        if self.origins:
+            options["origins"] = list(self.origins)
         if self.budget is not None:
             options["budget"] = dict(self.budget)
         leaking = {"accept_leakage": True} if self.accept_leakage else {}
@@ -149,6 +158,7 @@ class Server:
         self.core = _core.Server(*self.models(listening.listen))
         self.address = self.core.address
         self.metrics = self.core.metrics_address
+        self.websocket = self.core.websocket_address
         self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
 

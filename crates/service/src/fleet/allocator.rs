@@ -75,7 +75,7 @@ impl Allocator {
         if plain && !(address.ip().is_loopback() && control.ip().is_loopback()) {
             return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
         }
-        let (door, waker) = Door::new(listener)?;
+        let (door, waker) = Door::new(vec![listener])?;
         let (sender, events) = mpsc::channel();
         let metrics = options.metrics.clone();
         let control_tls = options.control_tls.clone();
@@ -155,7 +155,7 @@ impl Allocator {
             thread::Builder::new().name("tacit-clerk".into()).spawn(run).map_err(failed)?;
         }
         let manners = Manners {
-            open: &|stream| open(hall, stream),
+            open: &|stream, _| open(hall, stream),
             wanted: &|bytes| Preface::most(bytes).max(1),
             read: &read,
             take: &|arrived| take(hall, &sender, arrived),

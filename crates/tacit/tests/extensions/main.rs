@@ -58,6 +58,7 @@ fn run(model: &Model, values: &[f32]) -> (Answer, Vec<i64>) {
         limits: Limits::default(),
         most_inputs: 4,
         threads: 1,
+        websocket: None,
         metrics: None,
         proxied: false,
         once: true,

@@ -20,6 +20,7 @@ use crate::transport::certificate::subject;
 use crate::transport::proxy::Preamble;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
+use crate::transport::websocket::{Frames, Origins, Upgrade, WebSocket};
 
 /// Most bytes of a hello of TLS that are looked at.
 const MOST_HELLO: usize = 1 << 14;
@@ -55,6 +56,8 @@ pub struct Incoming {
     undecided: Option<Undecided>,
     relayed: bool,
     tls: Option<Box<Connection>>,
+    /// Whether the bytes come in frames of a WebSocket.
+    websocket: Option<WebSocket>,
     /// May hold the client's token.
     early: Zeroizing<Vec<u8>>,
 }
@@ -95,6 +98,7 @@ impl Incoming {
             undecided: None,
             relayed: false,
             tls: None,
+            websocket: None,
             early: Zeroizing::new(Vec::new()),
         })
     }
@@ -108,6 +112,14 @@ impl Incoming {
     pub fn at_door(stream: TcpStream, tls: Option<&ServerTls>, all: bool) -> Result<Self> {
         let undecided = Some(Undecided { tls: tls.map(ServerTls::door), all });
         Ok(Self { undecided, ..Self::accepted(stream, tls.is_none())? })
+    }
+
+    /// Waits for a request to open a WebSocket first, of a program or of a page of one of `origins`; then
+    /// all bytes come in its frames.
+    #[must_use]
+    pub fn websocket(self, origins: &Origins) -> Self {
+        let asked = Upgrade::new(origins.clone(), self.tls.is_none());
+        Self { websocket: Some(WebSocket::Asked(asked)), ..self }
     }
 
     /// Whether its client does not follow doors, or none does here: it is to be passed on as it is.
@@ -201,8 +213,15 @@ impl Incoming {
                         moved
                     }
                 },
-                (None, None) => read(&mut self.stream, missing, &mut self.early),
-                (None, Some(tls)) => step(tls, &mut self.stream, missing, &mut self.early)?,
+                (None, tls) => {
+                    let mut part = Zeroizing::new(Vec::new());
+                    let moved = match tls {
+                        None => read(&mut self.stream, missing, &mut part),
+                        Some(tls) => step(tls, &mut self.stream, missing, &mut part)?,
+                    };
+                    self.unwrap(&mut part)?;
+                    moved
+                }
             };
             match moved {
                 Ok(0) => return Err(closed()),
@@ -213,6 +232,49 @@ impl Incoming {
             }
         }
         Ok(Arrival::More)
+    }
+
+    /// Takes bytes that have arrived inside TLS, out of the frames of a WebSocket if there is one.
+    fn unwrap(&mut self, part: &mut [u8]) -> Result<()> {
+        let opened = match &mut self.websocket {
+            None => {
+                self.early.extend_from_slice(part);
+                return Ok(());
+            }
+            Some(WebSocket::Asked(_)) if part.is_empty() => return Ok(()),
+            Some(WebSocket::Asked(upgrade)) => match upgrade.advance(part) {
+                None => return Ok(()),
+                Some(Err((response, error))) => {
+                    self.websocket = None;
+                    self.end(&response);
+                    return Err(error);
+                }
+                Some(Ok((response, mut rest))) => {
+                    self.websocket = Some(WebSocket::Open(Frames::default()));
+                    self.write(&response)?;
+                    return self.unwrap(&mut rest);
+                }
+            },
+            Some(WebSocket::Open(frames)) => frames.open(part),
+        };
+        let answer = match (&mut self.websocket, &opened) {
+            (Some(WebSocket::Open(frames)), Ok(_)) => frames.replies(),
+            (Some(WebSocket::Open(frames)), Err(error)) => frames.refusal(error),
+            _ => Vec::new(),
+        };
+        match opened {
+            Ok(_) if answer.is_empty() => {}
+            Ok(_) => self.write(&answer)?,
+            Err(error) => {
+                self.end(&answer);
+                return Err(error);
+            }
+        }
+        self.early.extend_from_slice(part.get(..opened?).unwrap_or_default());
+        match &self.websocket {
+            Some(WebSocket::Open(frames)) if frames.is_closed() => Err(closed()),
+            _ => Ok(()),
+        }
     }
 
     /// Looks at what the client says first, as far as it is there, and leaves it there; whether
@@ -260,6 +322,14 @@ impl Incoming {
     /// # Errors
     /// [`Error::Transport`].
     pub fn tell(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.websocket {
+            None => self.write(bytes),
+            Some(_) => self.write(&Frames::seal(bytes)),
+        }
+    }
+
+    /// Sends bytes inside TLS, as they are.
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let lost = |e: std::io::Error| io_error(&e, std::time::Duration::ZERO);
         let Some(tls) = &mut self.tls else { return self.stream.write_all(bytes).map_err(lost) };
         tls.writer().write_all(bytes).map_err(lost)?;
@@ -279,6 +349,15 @@ impl Incoming {
 
     /// Sends `bytes` and ends the connection, without waiting for a peer that does not read.
     pub fn answer(mut self, bytes: &[u8]) {
+        let framed = match &mut self.websocket {
+            Some(WebSocket::Open(frames)) => [Frames::seal(bytes), frames.goodbye()].concat(),
+            _ => bytes.to_vec(),
+        };
+        self.end(&framed);
+    }
+
+    /// Sends bytes inside TLS, as they are, and ends the connection.
+    fn end(&mut self, bytes: &[u8]) {
         let sealed = match &mut self.tls {
             None => bytes.to_vec(),
             Some(tls) => {
@@ -308,7 +387,14 @@ impl Incoming {
             tls.set_buffer_limit(None);
             Session(*tls)
         });
-        let tcp = Tcp::new(self.stream, session, self.early, timeouts)?;
+        let frames = match self.websocket {
+            Some(WebSocket::Open(frames)) => Some(frames),
+            Some(WebSocket::Asked(_)) => {
+                return Err(Error::internal("a WebSocket that is not open yet"));
+            }
+            None => None,
+        };
+        let tcp = Tcp::new(self.stream, session, self.early, timeouts)?.framed(frames);
         Ok(Channel::new(Role::Server, Box::new(tcp)))
     }
 }

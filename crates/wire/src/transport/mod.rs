@@ -27,6 +27,8 @@ mod revocation;
 pub(crate) mod tcp;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod tls;
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) mod websocket;
 
 /// What other crates see of sockets and TLS.
 #[cfg(not(target_arch = "wasm32"))]
@@ -37,4 +39,5 @@ pub(crate) mod sockets {
     pub use super::proxy::proxy_header;
     pub use super::tcp::{Timeouts, connect, plaintext};
     pub use super::tls::{ClientTls, Identity, Members, ServerTls, Trust};
+    pub use super::websocket::Origins;
 }

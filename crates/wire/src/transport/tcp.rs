@@ -17,6 +17,7 @@ use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
 use crate::transport::link::{Lane, Link, Slice};
 use crate::transport::tls::Session;
+use crate::transport::websocket::Frames;
 
 /// How long a party waits before it gives the peer up. No wait in a session is longer than
 /// the shortest of these that is left.
@@ -88,6 +89,8 @@ pub(crate) struct Tcp {
     reader: TcpStream,
     queue: Sender<Job>,
     session: Option<Session>,
+    /// The frames of a WebSocket, which carry the bytes.
+    frames: Option<Frames>,
     /// What was received before the connection became a transport, and how much of it was read.
     early: (Zeroizing<Vec<u8>>, usize),
     lane: Option<Lane>,
@@ -119,7 +122,22 @@ impl Tcp {
         let deadline = Instant::now() + timeouts.total;
         let patience = Patience { idle: timeouts.idle, deadline };
         let (early, usual) = ((early, 0), timeouts.idle);
-        Ok(Self { reader: stream, queue, session, early, lane: None, patience, usual })
+        let (lane, frames) = (None, None);
+        Ok(Self { reader: stream, queue, session, frames, early, lane, patience, usual })
+    }
+
+    /// Sends and receives in frames of a WebSocket from now on, if there are any.
+    pub(crate) fn framed(self, frames: Option<Frames>) -> Self {
+        Self { frames, ..self }
+    }
+
+    /// Encrypts bytes, if there is TLS, and queues them.
+    fn put(&mut self, bytes: Vec<u8>) -> Result<()> {
+        let sealed = match &mut self.session {
+            Some(session) => session.seal(&bytes)?,
+            None => bytes,
+        };
+        self.push(sealed)
     }
 
     fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
@@ -142,6 +160,31 @@ impl Tcp {
             }
             return Ok(read);
         }
+        loop {
+            if self.frames.as_ref().is_some_and(Frames::is_closed) {
+                return Ok(0);
+            }
+            let read = self.read_inside_tls(out)?;
+            let Some(frames) = &mut self.frames else { return Ok(read) };
+            if read == 0 {
+                return Err(closed());
+            }
+            let opened = frames.open(out.get_mut(..read).unwrap_or_default());
+            let answer = match &opened {
+                Ok(_) => frames.replies(),
+                Err(error) => frames.refusal(error),
+            };
+            if !answer.is_empty() {
+                self.put(answer)?;
+            }
+            match opened? {
+                0 => {}
+                read => return Ok(read),
+            }
+        }
+    }
+
+    fn read_inside_tls(&mut self, out: &mut [u8]) -> Result<usize> {
         let Some(session) = &mut self.session else {
             return self.patience.read(&mut self.reader, |stream| stream.read(out));
         };
@@ -166,14 +209,18 @@ impl Transport for Tcp {
 
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         remaining(self.patience.deadline).ok_or_else(too_long)?;
-        if self.session.is_none() {
+        if self.session.is_none() && self.frames.is_none() {
             return self.push(bytes.to_vec());
         }
         // Some is written while the rest is encrypted.
         for part in bytes.chunks(SEALED) {
-            if let Some(session) = &mut self.session {
-                let sealed = session.seal(part)?;
-                self.push(sealed)?;
+            match (&mut self.session, &self.frames) {
+                (_, Some(_)) => self.put(Frames::seal(part))?,
+                (Some(session), None) => {
+                    let sealed = session.seal(part)?;
+                    self.push(sealed)?;
+                }
+                (None, None) => self.push(part.to_vec())?,
             }
         }
         Ok(())
@@ -206,6 +253,10 @@ impl Transport for Tcp {
     }
 
     fn close(&mut self) -> Result<()> {
+        if let Some(frames) = &mut self.frames {
+            let goodbye = frames.goodbye();
+            self.put(goodbye)?;
+        }
         if let Some(session) = &mut self.session {
             let goodbye = session.goodbye()?;
             self.push(goodbye)?;

@@ -1,0 +1,132 @@
+//! The client for browsers and Node: sessions over bytes that the page passes on.
+//!
+//! The protocols read from a channel and wait, so this code runs in a worker that may wait. The page, or the main thread of
+//! Node, owns the WebSocket; `web/src/link.js` passes bytes between the two.
+
+mod failure;
+mod link;
+mod options;
+
+use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal};
+use wasm_bindgen::prelude::*;
+use wire::{Channel, Error, Result, Role};
+
+use crate::failure::thrown;
+use crate::link::Link;
+use crate::options::{Options, Token};
+
+/// A client of one server.
+#[wasm_bindgen]
+pub struct Client {
+    options: Options,
+    kept: KeptKeys,
+}
+
+/// What a session gave.
+#[wasm_bindgen]
+pub struct Answer {
+    outputs: Vec<i64>,
+    columns: usize,
+    report: String,
+}
+
+/// A report, and how to read the results.
+#[derive(serde::Serialize)]
+struct Reported<'a> {
+    #[serde(flatten)]
+    session: &'a Report,
+    output_scale: f64,
+    labels: &'a [String],
+    /// The second output is this by the probability, where that is revealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certain: Option<u64>,
+    plan: serde_json::Value,
+}
+
+#[wasm_bindgen]
+impl Client {
+    /// Makes a client from options in JSON.
+    ///
+    /// # Errors
+    /// The JSON of an error, as all methods here.
+    #[wasm_bindgen(constructor)]
+    pub fn new(options: &str) -> Result<Self, JsValue> {
+        let options = Options::parse(options).map_err(thrown)?;
+        Ok(Self { options, kept: KeptKeys::default() })
+    }
+
+    /// Runs one session over `values` of the given shape: one input, or several with a leading axis, in the
+    /// model's units.
+    ///
+    /// # Errors
+    /// The JSON of an error.
+    pub fn predict(&self, values: &[f32], shape: &[usize]) -> Result<Answer, JsValue> {
+        self.run(values, shape).map_err(thrown)
+    }
+}
+
+impl Client {
+    fn run(&self, values: &[f32], shape: &[usize]) -> Result<Answer> {
+        if values.iter().any(|value| !value.is_finite()) {
+            return Err(Error::misuse("the input has NaN or infinite values"));
+        }
+        let options = &self.options;
+        let trusts = |plan: &Plan, provenance: &Provenance| options.check(plan, provenance);
+        let waiting = |before| link::told("waiting", before, 0);
+        let done = |done: usize, all: usize| link::told("done", done as u32, all as u32);
+        let mut channel = Channel::new(Role::Client, Box::new(Link::new(options)));
+        let request = Request {
+            values,
+            shape,
+            threads: 1,
+            accept_leakage: options.accept_leakage,
+            keys: None,
+            asking: Asking {
+                model: options.model.as_deref(),
+                token: options.token.as_ref().map(Token::text),
+                keys: options.keep_keys.then_some(&self.kept),
+                waiting: Some(&waiting),
+                trust: Some(&trusts),
+            },
+            progress: &mut { done },
+        };
+        let answer = runtime::predict(&mut channel, request)?;
+        let columns = answer.results.first().map_or(0, Vec::len);
+        let (report, outputs) = (report(&answer.plan, &answer.report)?, answer.results.concat());
+        Ok(Answer { outputs, columns, report })
+    }
+}
+
+fn report(plan: &Plan, session: &Report) -> Result<String> {
+    let graph = plan.graph();
+    let scale = graph.tensors.get(graph.output).map_or(1.0, |tensor| tensor.format.scale);
+    let reported = Reported {
+        session,
+        output_scale: if plan.settings().reveal == Reveal::Output { scale } else { 1.0 },
+        labels: &graph.labels,
+        certain: plan.certain(),
+        plan: serde_json::from_str(&plan.offer()).unwrap_or_default(),
+    };
+    serde_json::to_string(&reported).map_err(|e| Error::internal(e.to_string()))
+}
+
+#[wasm_bindgen]
+impl Answer {
+    /// The outputs of all inputs, one input after another.
+    #[wasm_bindgen(getter)]
+    pub fn outputs(&self) -> Vec<i64> {
+        self.outputs.clone()
+    }
+
+    /// The number of outputs of each input.
+    #[wasm_bindgen(getter)]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The report in JSON.
+    #[wasm_bindgen(getter)]
+    pub fn report(&self) -> String {
+        self.report.clone()
+    }
+}

@@ -1,0 +1,129 @@
+"""WebSockets as a browser opens them: a client of one, and a bridge by which a client of TCP talks through it."""
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+
+HEADERS = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+BINARY, CLOSE = 2, 8
+PIECE = 50_000
+
+
+def connected(address: str, encrypted: bool = False) -> socket.socket:
+    """A connection to a port for WebSockets."""
+    host, port = address.rsplit(":", 1)
+    stream = socket.create_connection((host, int(port)), timeout=30)
+    if not encrypted:
+        return stream
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(stream)
+
+
+def request(address: str, **headers: str | None) -> bytes:
+    """A request to open a WebSocket; of a header that is None there is none."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    all_of_them = {"Host": address, **HEADERS, **named}
+    lines = [f"{name}: {value}" for name, value in all_of_them.items() if value is not None]
+    return "\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode()
+
+
+def frame(payload: bytes, kind: int = BINARY, mask: bytes = b"\x11\x22\x33\x44") -> bytes:
+    """A frame of a client."""
+    length = len(payload)
+    if length < 126:
+        size = bytes([0x80 | length])
+    else:
+        size = bytes([0x80 | 126]) + length.to_bytes(2) if length < 65536 else bytes([0x80 | 127]) + length.to_bytes(8)
+    pattern = mask * (length // 4 + 1)
+    masked = (int.from_bytes(payload) ^ int.from_bytes(pattern[:length])).to_bytes(length)
+    return bytes([0x80 | kind]) + size + mask + masked
+
+
+class WebSocket:
+    """An open WebSocket."""
+
+    def __init__(self, address: str, encrypted: bool = False, **headers: str | None) -> None:
+        """Open one; raises `ConnectionError` with the response where the server does not take it."""
+        self.stream = connected(address, encrypted)
+        try:
+            self.open(address, **headers)
+        except OSError:
+            self.stream.close()
+            raise
+
+    def open(self, address: str, **headers: str | None) -> None:
+        """Ask for a WebSocket, and read the response."""
+        self.stream.sendall(request(address, **headers))
+        response = b""
+        while not response.endswith(b"\r\n\r\n"):
+            part = self.stream.recv(1)
+            if not part:
+                raise ConnectionError(response.decode())
+            response += part
+        if not response.startswith(b"HTTP/1.1 101 "):
+            raise ConnectionError((response + self.stream.recv(4096)).decode())
+
+    def exactly(self, count: int) -> bytes:
+        """So many bytes."""
+        got = b""
+        while len(got) < count:
+            part = self.stream.recv(count - len(got))
+            if not part:
+                raise ConnectionError("the server closed the connection")
+            got += part
+        return got
+
+    def receive(self) -> tuple[int, bytes]:
+        """The next frame: its kind and its payload."""
+        first, second = self.exactly(2)
+        length = second & 127
+        assert first & 0x80
+        assert not second & 0x80
+        if length > 125:
+            length = int.from_bytes(self.exactly(2 if length == 126 else 8))
+        return first & 15, self.exactly(length)
+
+
+class Bridge:
+    """Takes one client of TCP at `address` and carries its bytes in the frames of a WebSocket."""
+
+    def __init__(self, server: str, encrypted: bool = False) -> None:
+        """Listen for a client of the server whose port for WebSockets is `server`."""
+        self.server, self.encrypted = server, encrypted
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.kinds: list[int] = []
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        """Carry bytes both ways until the server says that it is done."""
+        with self.listener:
+            client, _ = self.listener.accept()
+        websocket = WebSocket(self.server, self.encrypted)
+        thread = threading.Thread(target=self.send, args=(client, websocket), daemon=True)
+        thread.start()
+        with suppress(OSError):
+            while True:
+                kind, payload = websocket.receive()
+                self.kinds.append(kind)
+                if kind != BINARY:
+                    break
+                client.sendall(payload)
+        thread.join(10)
+        client.close()
+        websocket.stream.close()
+
+    def send(self, client: socket.socket, websocket: WebSocket) -> None:
+        """Carry what the client says, and then a close."""
+        with suppress(OSError):
+            while part := client.recv(PIECE):
+                websocket.stream.sendall(frame(part))
+            websocket.stream.sendall(frame((1000).to_bytes(2), CLOSE))

@@ -1,0 +1,190 @@
+// The client, for a platform that starts workers and opens WebSockets.
+
+import { misuse, TacitError } from "./errors.js";
+import { prediction } from "./prediction.js";
+import { Ring } from "./ring.js";
+
+/** Bytes that may wait for the worker in shared memory; more wait in the thread that owns the WebSocket. */
+const ROOM = 1 << 22;
+
+/** Names of options as the module reads them. */
+const NAMES = {
+  model: "model",
+  token: "token",
+  acceptLeakage: "accept_leakage",
+  keepKeys: "keep_keys",
+  planDigest: "plan_digest",
+  graphDigest: "graph_digest",
+  modelCommitment: "model_commitment",
+  timeoutSeconds: "idle_seconds",
+  sessionSeconds: "session_seconds",
+};
+const OWN = new Set(["pin", "connectSeconds"]);
+
+/** The address of a server: wss, or ws on this machine alone. */
+function address(text) {
+  let url;
+  try {
+    url = new URL(text);
+  } catch {
+    throw misuse(`\`${text}\` is no URL; write wss://HOST:PORT`);
+  }
+  const local = url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d+){3}$/.test(url.hostname);
+  if (url.protocol !== "wss:" && !(url.protocol === "ws:" && local)) {
+    throw misuse("a server is reached by wss://; ws:// is for this machine alone");
+  }
+  return url.href;
+}
+
+/** Options as the module reads them. */
+function known(options) {
+  const chosen = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || OWN.has(name)) continue;
+    if (!(name in NAMES)) throw misuse(`there is no option \`${name}\``);
+    chosen[NAMES[name]] = value;
+  }
+  return chosen;
+}
+
+/** Values and shape of an input: a Float32Array with a shape, or arrays of numbers, nested or not. */
+function input(given) {
+  if (given?.data instanceof Float32Array && Array.isArray(given.shape)) {
+    return { values: given.data.slice(), shape: Uint32Array.from(given.shape) };
+  }
+  if (given instanceof Float32Array) return { values: given.slice(), shape: Uint32Array.of(given.length) };
+  const shape = [];
+  for (let part = given; Array.isArray(part) || ArrayBuffer.isView(part); part = part[0]) shape.push(part.length);
+  const values = Float32Array.from(Array.isArray(given) || ArrayBuffer.isView(given) ? [...given].flat(Infinity) : []);
+  const size = shape.reduce((all, side) => all * side, 1);
+  if (shape.length === 0 || values.length !== size) {
+    throw misuse("an input is an array of numbers, arrays of the same length in each other, or {data, shape}");
+  }
+  return { values, shape: Uint32Array.from(shape) };
+}
+
+/** Makes the class `Tacit` of a platform. */
+export function clientOf(platform) {
+  return class Tacit {
+    #url;
+    #options;
+    #worker;
+    #last = Promise.resolve();
+    #closed = null;
+
+    constructor(url, options, worker) {
+      [this.#url, this.#options, this.#worker] = [url, options, worker];
+    }
+
+    /** Starts a worker for sessions with the server at `url`. Each prediction is a session over a connection of its own. */
+    static async connect(url, options = {}) {
+      platform.check(options);
+      const where = address(url);
+      const chosen = known(options);
+      const worker = platform.startWorker();
+      const client = new Tacit(where, options, worker);
+      await new Promise((resolve, reject) => {
+        worker.listen(({ failed }) => (failed ? reject(new TacitError(failed)) : resolve()), reject);
+        worker.post({ options: chosen });
+      }).catch((error) => {
+        worker.stop();
+        throw error instanceof TacitError ? error : new TacitError({ kind: "internal", message: String(error?.message ?? error) });
+      });
+      return client;
+    }
+
+    /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
+    predict(given, { onProgress = () => {} } = {}) {
+      let ready;
+      try {
+        ready = input(given);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      const run = () => this.#session(ready, onProgress);
+      const result = this.#last.then(run, run);
+      this.#last = result.catch(() => {});
+      return result;
+    }
+
+    /** Ends the worker, and a session that runs. */
+    close() {
+      this.#closed ??= misuse("the client is closed");
+      this.#worker.stop();
+    }
+
+    #session({ values, shape }, onProgress) {
+      if (this.#closed) return Promise.reject(this.#closed);
+      const ring = Ring.ofSize(ROOM);
+      const waiting = [];
+      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 };
+      const progress = (phase) => onProgress({ phase, ...counts });
+      const pour = () => {
+        while (waiting.length > 0) {
+          const bytes = waiting[0];
+          const written = ring.write(bytes);
+          if (written < bytes.length) {
+            waiting[0] = bytes.subarray(written);
+            return;
+          }
+          waiting.shift();
+        }
+        if (socket.over) ring.end();
+      };
+      let socket;
+      return new Promise((resolve, reject) => {
+        const end = (settle, value) => {
+          socket.close();
+          settle(value);
+        };
+        const ended = (reason) => {
+          socket.over = true;
+          if (reason === null) pour();
+          else if (!socket.opened) reject(new TacitError({ kind: "transport", message: reason }));
+          else ring.fail(reason);
+        };
+        this.#worker.listen(
+          (message) => {
+            if (message.bytes) {
+              socket.send(message.bytes);
+              counts.sent += message.bytes.length;
+              progress("running");
+            } else if (message.room) {
+              pour();
+            } else if (message.close) {
+              socket.close();
+            } else if (message.told === "waiting") {
+              counts.waiting = message.first;
+              progress("waiting");
+            } else if (message.told === "done") {
+              [counts.done, counts.inputs] = [message.first, message.second];
+              progress("done");
+            } else if (message.answer) {
+              end(resolve, prediction(message.answer));
+            } else if (message.failed) {
+              if (message.over) this.#closed = new TacitError(message.failed);
+              end(reject, new TacitError(message.failed));
+            }
+          },
+          (error) => {
+            this.#closed ??= new TacitError({ kind: "internal", message: `the worker failed: ${error?.message ?? error}` });
+            end(reject, this.#closed);
+          },
+        );
+        socket = platform.openSocket(this.#url, this.#options, {
+          opened: () => {
+            socket.opened = true;
+            this.#worker.post({ predict: { values, shape, ring: ring.buffer } });
+          },
+          bytes: (bytes) => {
+            counts.received += bytes.length;
+            waiting.push(bytes);
+            pour();
+            progress("running");
+          },
+          ended,
+        });
+      });
+    }
+  };
+}

@@ -1,0 +1,74 @@
+/** Options of a client, as those of `tacit predict`. */
+export interface Options {
+  /** In Node: the server's key, as `tacit serve` prints it. A browser checks certificates and takes no pin. */
+  pin?: string;
+  /** The model's name, where the server has several. */
+  model?: string;
+  /** What says who the client is, to servers that ask: 64 hexadecimal digits. */
+  token?: string;
+  /** Agree to a suite that leaks more than the result. */
+  acceptLeakage?: boolean;
+  /** Leave something with the server by which the next session begins sooner; true unless given. */
+  keepKeys?: boolean;
+  /** Refuse another plan than that of this digest, 64 hexadecimal digits. */
+  planDigest?: string;
+  /** Refuse another public graph, whatever the link. */
+  graphDigest?: string;
+  /** Refuse a server that does not show this commitment to its model. */
+  modelCommitment?: string;
+  /** Seconds until the WebSocket is open, without a byte of the server, and of a whole session. */
+  connectSeconds?: number;
+  timeoutSeconds?: number;
+  sessionSeconds?: number;
+}
+
+/** An input in row-major order, in the model's units; or several with a leading axis. */
+export type Input = Float32Array | { data: Float32Array; shape: number[] } | NestedNumbers;
+export type NestedNumbers = number[] | NestedNumbers[];
+
+/** How far a session is. Bytes are those inside the frames of the WebSocket. */
+export interface Progress {
+  phase: "waiting" | "running" | "done";
+  sent: number;
+  received: number;
+  /** Sessions before this one, of a server that is busy. */
+  waiting: number;
+  /** Inputs whose results are here, and all of them, once there is one. */
+  done: number;
+  inputs: number;
+}
+
+/** What a session gave. */
+export interface Prediction {
+  /** The class of each input. */
+  classes: number[];
+  /** Real outputs of each input; null where the server reveals classes alone. */
+  logits: Float64Array[] | null;
+  /** The integers that the session gave, one input after another. */
+  outputs: BigInt64Array;
+  /** Bytes, rounds and seconds, and the plan: the keys of `tacit predict --json` that are the core's. */
+  report: Record<string, any>;
+}
+
+/** The guilty side of an error. */
+export type Kind = "misuse" | "peer" | "busy" | "refused" | "transport" | "unsupported" | "internal";
+
+export class TacitError extends Error {
+  readonly kind: Kind;
+  /** Seconds after which it is worth trying again, where `kind` is `busy`. */
+  readonly retryAfter?: number;
+  readonly node?: string;
+}
+
+/** A client of one server. */
+export class Tacit {
+  /**
+   * Starts a worker for sessions with the server at `url`: wss://HOST:PORT, or ws:// on this machine. It talks to nobody yet: each
+   * prediction is a session over a connection of its own.
+   */
+  static connect(url: string, options?: Options): Promise<Tacit>;
+  /** Runs a session, after those that were asked for before. */
+  predict(input: Input, options?: { onProgress?: (progress: Progress) => void }): Promise<Prediction>;
+  /** Ends the worker, and a session that runs. */
+  close(): void;
+}

@@ -1,0 +1,140 @@
+// The client in headless Chromium against `tacit serve`, beside the same client in Node.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import { after, before, test } from "node:test";
+
+import { chromium } from "playwright-core";
+import { Tacit } from "tacit-client";
+
+import { compiled, cost, digits, ROOT, Server } from "./serving.js";
+
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}: apt-get install chromium`;
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
+
+let browser;
+let digit;
+let pages;
+let server;
+
+/** A server of the folder `web`, whose pages are cross-origin isolated unless asked for at `/bare/`. */
+function serving() {
+  const made = createServer((request, response) => {
+    const bare = request.url.startsWith("/bare/");
+    const file = path.join(ROOT, "web", path.normalize(bare ? request.url.slice(5) : request.url));
+    const type = TYPES[path.extname(file)];
+    if (!type || !existsSync(file)) {
+      response.writeHead(404).end();
+      return;
+    }
+    const isolated = {
+      "Cross-Origin-Opener-Policy": "same-origin",
+      "Cross-Origin-Embedder-Policy": "require-corp",
+      "Cross-Origin-Resource-Policy": "same-origin",
+      "Content-Security-Policy": "default-src 'none'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' ws://127.0.0.1:*",
+    };
+    response.writeHead(200, { "Content-Type": type, ...(bare ? {} : isolated) });
+    response.end(readFileSync(file));
+  });
+  return new Promise((resolve) => made.listen(0, "127.0.0.1", () => resolve(made)));
+}
+
+before(async () => {
+  if (skip) return;
+  const exact = compiled("exact");
+  digit = digits(1);
+  [server, pages] = [await Server.start(exact, "--plaintext"), await serving()];
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+});
+
+after(async () => {
+  await browser?.close();
+  pages?.close();
+  await server?.stop();
+});
+
+/** A page that has loaded the client. */
+async function opened(at = "/test/page.html") {
+  const page = await browser.newPage();
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  await page.goto(`http://127.0.0.1:${pages.address().port}${at}`);
+  await page.waitForFunction(() => window.Tacit !== undefined);
+  return { page, problems };
+}
+
+/** Runs predictions of one input in a page, one after another. */
+function predicted(page, url, count, options = {}) {
+  const work = async ([address, values, shape, times, chosen]) => {
+    const client = await window.Tacit.connect(address, chosen);
+    const results = [];
+    try {
+      for (let at = 0; at < times; at += 1) {
+        const before = performance.now();
+        const { classes, logits, report } = await client.predict({ data: Float32Array.from(values), shape });
+        results.push({ classes, logits: logits.map((row) => [...row]), report, milliseconds: performance.now() - before });
+      }
+    } finally {
+      client.close();
+    }
+    return results;
+  };
+  return page.evaluate(work, [url, [...digit.data], digit.shape, count, options]);
+}
+
+test("a page gets what a program gets, for the same bytes and rounds", { skip }, async (context) => {
+  const { page, problems } = await opened();
+  const [own] = await predicted(page, server.url, 1, { keepKeys: false });
+  assert.equal((await server.next()).end, "finished");
+  const client = await Tacit.connect(server.url, { keepKeys: false });
+  const other = await client.predict(digit);
+  client.close();
+  assert.equal((await server.next()).end, "finished");
+  assert.deepEqual([own.classes, own.logits], [other.classes, other.logits.map((row) => [...row])]);
+  assert.deepEqual(cost(own.report), cost(other.report));
+  assert.deepEqual(problems, []);
+  context.diagnostic(`a digit takes ${own.milliseconds.toFixed(0)} ms, once the module is loaded`);
+});
+
+test("a session that comes back is faster and the same", { skip }, async (context) => {
+  const { page } = await opened();
+  const results = await predicted(page, server.url, 3);
+  for (let at = 0; at < 3; at += 1) assert.equal((await server.next()).end, "finished");
+  assert.deepEqual(results.map(({ report }) => report.resumed ?? false), [false, true, true]);
+  assert.deepEqual(results[2].classes, results[0].classes);
+  context.diagnostic(`a digit takes ${results.map(({ milliseconds }) => milliseconds.toFixed(0)).join(", ")} ms`);
+});
+
+test("a page that is closed costs the server its session", { skip }, async () => {
+  const { page } = await opened();
+  const begin = async ([url, values, shape]) => {
+    const client = await window.Tacit.connect(url);
+    const onProgress = () => (window.begun = true);
+    client.predict({ data: Float32Array.from(values), shape }, { onProgress }).catch(() => {});
+  };
+  await page.evaluate(begin, [server.url, [...digit.data], digit.shape]);
+  await page.waitForFunction(() => window.begun);
+  await page.close();
+  const { end } = await server.next();
+  assert.equal(end, "failed");
+  const { page: other } = await opened();
+  assert.equal((await predicted(other, server.url, 1)).length, 1);
+  assert.equal((await server.next()).end, "finished");
+});
+
+test("pages of other origins and pages that are not isolated are told why", { skip }, async () => {
+  const strict = await Server.start(compiled("exact"), "--plaintext", "--origin", "https://shop.example.org");
+  try {
+    const { page } = await opened();
+    await assert.rejects(predicted(page, strict.url, 1), /does not take this page/);
+    assert.match((await strict.next()).error.message, /another origin/);
+  } finally {
+    await strict.stop();
+  }
+  const { page } = await opened("/bare/test/page.html");
+  await assert.rejects(predicted(page, server.url, 1), /cross-origin isolated/);
+  await assert.rejects(predicted((await opened()).page, server.url, 1, { pin: "0".repeat(64) }), /no server's key/);
+});

@@ -1,0 +1,73 @@
+// Servers and models for tests: the command line of the project, in processes of its own.
+
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const PYTHON = path.join(ROOT, ".venv", "bin", "python");
+const ASSETS = path.join(ROOT, "python", "tacit", "assets");
+
+/** A folder that goes when the tests end. */
+export const folder = mkdtempSync(path.join(tmpdir(), "tacit-web-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs `tacit` with --json and returns what it prints. */
+export function tacit(...words) {
+  const out = execFileSync(PYTHON, ["-m", "tacit", ...words, "--json"], { cwd: folder, encoding: "utf8" });
+  return JSON.parse(out);
+}
+
+/** Compiles the network of digits under a rounding; returns the file. */
+export function compiled(rounding) {
+  const file = path.join(folder, `${rounding}.tacit`);
+  const calibration = path.join(ASSETS, "mnist_calibration.npz");
+  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding);
+  return file;
+}
+
+/** The first shipped digits: a file of NumPy, and the values. */
+export function digits(count) {
+  const program = `import numpy as np
+x = np.load("${path.join(ASSETS, "mnist_digits.npz")}")["x"][:${count}].astype(np.float32)
+np.save("digits.npy", x)
+x.tofile("digits.f32")
+print(*x.shape)`;
+  const shape = execFileSync(PYTHON, ["-c", program], { cwd: folder, encoding: "utf8" }).trim().split(" ").map(Number);
+  const bytes = readFileSync(path.join(folder, "digits.f32"));
+  const data = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  return { file: path.join(folder, "digits.npy"), data, shape };
+}
+
+/** What a report says of costs but for seconds. */
+export function cost({ bytes, rounds, phases, layers }) {
+  return JSON.parse(JSON.stringify({ bytes, rounds, phases, layers }, (name, value) => (name === "seconds" ? undefined : value)));
+}
+
+/** A `tacit serve` with a port for TCP and one for WebSockets. */
+export class Server {
+  static async start(model, ...options) {
+    const words = ["-m", "tacit", "serve", model, "--listen", "127.0.0.1:0", "--websocket", "127.0.0.1:0", "--json", ...options];
+    const server = new Server();
+    server.process = spawn(PYTHON, words, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+    server.lines = createInterface({ input: server.process.stdout })[Symbol.asyncIterator]();
+    const { listening, websocket, pin } = await server.next();
+    [server.address, server.pin] = [listening, pin];
+    server.url = `${pin ? "wss" : "ws"}://${websocket}`;
+    return server;
+  }
+
+  /** The next line that the server prints: at the start where it listens, then a report of each client. */
+  async next() {
+    return JSON.parse((await this.lines.next()).value);
+  }
+
+  stop(signal = "SIGTERM") {
+    const ended = new Promise((resolve) => this.process.once("exit", resolve));
+    this.process.kill(signal);
+    return ended;
+  }
+}
