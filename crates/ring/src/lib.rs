@@ -1,6 +1,7 @@
 //! Integers mod 2^k on `u64` lanes, fixed point, k-bit packing for the wire and
 //! AES-CTR randomness: the arithmetic every other crate stands on.
 
+pub mod aes128;
 pub mod bits;
 pub mod cpu;
 pub mod fixed;

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128, Block};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+use crate::aes128::Aes128;
 use crate::word::mask;
 
 /// Blocks encrypted per call, enough to fill the AES pipeline.
@@ -47,14 +46,10 @@ impl Counters {
     }
 }
 
-fn blocks(bytes: &mut [u8; 16 * BATCH]) -> &mut [Block] {
-    Block::cast_slice_from_core_mut(bytes.as_chunks_mut().0)
-}
-
 impl Prg {
     /// The stream of `seed` in `domain`.
     pub fn new(seed: &Seed, domain: u64) -> Self {
-        let cipher = Aes128::new(&seed.0.into());
+        let cipher = Aes128::new(&seed.0);
         let counters = Counters { domain, next: 0 };
         Self { cipher, counters, buffer: [0; 16 * BATCH], used: 16 * BATCH }
     }
@@ -67,7 +62,7 @@ impl Prg {
         let (batches, end) = rest.as_chunks_mut();
         for batch in batches {
             self.counters.write(batch);
-            self.cipher.encrypt_blocks(blocks(batch));
+            self.cipher.encrypt(batch.as_chunks_mut().0);
         }
         if !end.is_empty() {
             self.refill();
@@ -126,7 +121,7 @@ impl Prg {
 
     fn refill(&mut self) {
         self.counters.write(&mut self.buffer);
-        self.cipher.encrypt_blocks(blocks(&mut self.buffer));
+        self.cipher.encrypt(self.buffer.as_chunks_mut().0);
         self.used = 0;
     }
 }
@@ -137,8 +132,7 @@ pub fn expand(key: u128, tweak: u128, out: &mut [[u8; 16]]) {
     for (block, counter) in out.iter_mut().zip(0u128..) {
         *block = (tweak ^ counter).to_le_bytes();
     }
-    let cipher = Aes128::new(&key.to_le_bytes().into());
-    cipher.encrypt_blocks(Block::cast_slice_from_core_mut(out));
+    Aes128::new(&key.to_le_bytes()).encrypt(out);
 }
 
 impl Drop for Prg {

@@ -14,9 +14,6 @@ use super::softspoken;
 use crate::audit;
 use crate::session::Domain;
 
-/// The most correlations that a single call makes.
-const LIMIT: usize = u32::MAX as usize;
-
 /// One end of a direction that is set up. The side is that of
 /// [`CotSender`](super::CotSender) or of [`CotReceiver`](super::CotReceiver).
 pub struct End<S: Side> {
@@ -105,9 +102,9 @@ impl<S: Side> End<S> {
     /// same `count` at the same time. Does nothing when enough are left.
     ///
     /// # Errors
-    /// [`Error::Internal`] above 2^32, [`Error::Peer`], [`Error::Transport`].
+    /// [`Error::Internal`] from 2^32 on, [`Error::Peer`], [`Error::Transport`].
     pub fn extend(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
-        if count > LIMIT {
+        if u32::try_from(count).is_err() {
             return Err(Error::internal(format!("{count} correlations at once")));
         }
         for step in self.schedule.steps(count) {

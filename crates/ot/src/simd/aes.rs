@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
+use ring::aes128::Aes128;
 use ring::simd::Level;
 #[cfg(target_arch = "x86_64")]
 use ring::simd::Width;
@@ -31,6 +30,8 @@ macro_rules! widest {
     };
 }
 
+/// Blocks that portable code hands to a cipher at a time, at most.
+const TOGETHER: usize = 32;
 /// The round keys of a cipher.
 pub(crate) type RoundKeys = [u128; 11];
 /// The round keys of eight ciphers, round by round.
@@ -71,12 +72,16 @@ impl Hasher {
             // SAFETY: the level proves the presence of AVX2 and AES-NI.
             _ => return unsafe { narrow::hash(&self.schedule, first, spread, blocks) },
         }
+        let mut states = Zeroizing::new([[0; 16]; TOGETHER]);
         for (key, pads) in self.keys[first..].iter().zip(blocks.chunks_mut(1 << spread)) {
-            let cipher = Aes128Enc::new(&key.to_le_bytes().into());
-            for block in pads {
-                let mut state = block.to_le_bytes().into();
-                cipher.encrypt_block(&mut state);
-                *block ^= u128::from_le_bytes(state.into());
+            let cipher = Aes128::new(&key.to_le_bytes());
+            for pads in pads.chunks_mut(TOGETHER) {
+                let states = &mut states[..pads.len()];
+                states.iter_mut().zip(&*pads).for_each(|(state, pad)| *state = pad.to_le_bytes());
+                cipher.encrypt(states);
+                pads.iter_mut()
+                    .zip(&*states)
+                    .for_each(|(pad, state)| *pad ^= u128::from_le_bytes(*state));
             }
         }
     }
@@ -139,14 +144,14 @@ pub(crate) struct Ciphers {
 }
 
 enum Keys {
-    Portable(Vec<Aes128Enc>),
+    Portable(Vec<Aes128>),
     Expanded(Zeroizing<Vec<RoundKeys>>),
 }
 
 impl Ciphers {
     pub(crate) fn new(level: Level, keys: &[u128]) -> Self {
         if level == Level::SCALAR {
-            let ciphers = keys.iter().map(|key| Aes128Enc::new(&key.to_le_bytes().into()));
+            let ciphers = keys.iter().map(|key| Aes128::new(&key.to_le_bytes()));
             return Self { level, keys: Keys::Portable(ciphers.collect()) };
         }
         let mut expanded = Zeroizing::new(vec![[0; 11]; keys.len()]);
@@ -193,22 +198,20 @@ impl Ciphers {
     }
 }
 
-fn portable(keys: &[Aes128Enc], counters: &Eight, columns: &mut [Eight], sum: &mut Eight) {
-    let mut leaf = [Block::default(); 8];
+fn portable(keys: &[Aes128], counters: &Eight, columns: &mut [Eight], sum: &mut Eight) {
+    let counters = counters.map(u128::to_le_bytes);
+    let mut leaf = Zeroizing::new([[0; 16]; 8]);
     sum.fill(0);
     for (i, key) in (0..1usize << columns.len()).rev().zip(keys) {
-        for (block, counter) in leaf.iter_mut().zip(counters) {
-            *block = counter.to_le_bytes().into();
-        }
-        key.encrypt_blocks(&mut leaf);
-        for (sum, block) in sum.iter_mut().zip(&leaf) {
-            *sum ^= u128::from_le_bytes((*block).into());
+        *leaf = counters;
+        key.encrypt(&mut *leaf);
+        for (sum, block) in sum.iter_mut().zip(&*leaf) {
+            *sum ^= u128::from_le_bytes(*block);
         }
         if let Some(column) = columns.get_mut(i.trailing_zeros() as usize) {
             column.iter_mut().zip(&*sum).for_each(|(column, sum)| *column ^= sum);
         }
     }
-    leaf.iter_mut().for_each(|block| block.as_mut_slice().zeroize());
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! AES-128 in counter mode under eight keys, each for a stream of the same length.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
+use ring::aes128::Aes128;
 use ring::simd::Level;
 #[cfg(target_arch = "x86_64")]
 use ring::simd::Width;
@@ -54,13 +53,11 @@ impl Streams {
             // SAFETY: the level proves the presence of AVX2 and AES-NI.
             _ => return unsafe { narrow::stream(&self.schedule, lane, &self.counters, out) },
         }
-        let cipher = Aes128Enc::new(&self.keys[lane].to_le_bytes().into());
+        let cipher = Aes128::new(&self.keys[lane].to_le_bytes());
         for (out, counters) in out.iter_mut().zip(&self.counters) {
-            let mut blocks: [Block; 8] = counters.map(|counter| counter.to_le_bytes().into());
-            cipher.encrypt_blocks(&mut blocks);
-            out.iter_mut().zip(blocks).for_each(|(to, block)| {
-                *to = u128::from_ne_bytes(block.into());
-            });
+            let mut blocks = counters.map(u128::to_le_bytes);
+            cipher.encrypt(&mut blocks);
+            *out = blocks.map(u128::from_ne_bytes);
         }
     }
 }
@@ -74,6 +71,8 @@ pub(crate) fn bytes(blocks: &[Eight]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aes::cipher::{BlockCipherEncrypt, KeyInit};
+    use aes::{Aes128Enc, Block};
     use ring::{Prg, Random, Seed};
 
     #[test]

@@ -1,0 +1,69 @@
+//! AES-128 where a processor's own instructions are not at hand or not worth a kernel.
+//!
+//! On WebAssembly with `simd128` blocks go through byte permutations ([`swizzled`]), elsewhere
+//! through the crate `aes`, which uses AES-NI or bit slices. Both are free of tables in memory that a
+//! secret would index.
+
+#[cfg(any(test, all(target_arch = "wasm32", target_feature = "simd128")))]
+mod swizzled;
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use zeroize::ZeroizeOnDrop;
+
+/// The cipher under one key, which is wiped when dropped. Prints nothing.
+#[derive(ZeroizeOnDrop)]
+pub struct Aes128(Cipher);
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+type Cipher = swizzled::RoundKeys;
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+type Cipher = aes::Aes128Enc;
+
+impl std::fmt::Debug for Aes128 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Aes128(<hidden>)")
+    }
+}
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+impl Aes128 {
+    /// The cipher under `key`.
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(swizzled::RoundKeys::new::<swizzled::simd::V128>(key))
+    }
+
+    /// Replaces each block by its encryption.
+    pub fn encrypt(&self, blocks: &mut [[u8; 16]]) {
+        self.0.encrypt::<swizzled::simd::V128>(blocks);
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+impl Aes128 {
+    /// The cipher under `key`.
+    pub fn new(key: &[u8; 16]) -> Self {
+        Self(aes::Aes128Enc::new(key.into()))
+    }
+
+    /// Replaces each block by its encryption.
+    pub fn encrypt(&self, blocks: &mut [[u8; 16]]) {
+        self.0.encrypt_blocks(aes::Block::cast_slice_from_core_mut(blocks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_vector() {
+        // FIPS 197, appendix B.
+        let key = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
+        let mut block = [0x3243_f6a8_885a_308d_3131_98a2_e037_0734_u128.to_be_bytes()];
+        let cipher = Aes128::new(&key);
+        cipher.encrypt(&mut block);
+        assert_eq!(block[0], 0x3925_841d_02dc_09fb_dc11_8597_196a_0b32_u128.to_be_bytes());
+        assert_eq!(format!("{cipher:?}"), "Aes128(<hidden>)");
+    }
+}
