@@ -1,5 +1,6 @@
 """What is installed is locked: every package has its version and hashes, and every installation goes through a lock."""
 
+import json
 import re
 import tomllib
 
@@ -13,6 +14,12 @@ RECIPES = [ROOT / "Makefile", ROOT / ".ci/run", ROOT / "packaging/docker/Dockerf
 ENTRY = re.compile(r"([a-z0-9-]+)==([0-9][\w.]*)((?: --hash=sha256:[0-9a-f]{64})+)")
 SYSTEM = {"apt-get update --quiet", "apt-get install --yes --no-install-recommends valgrind"}
 """Tools of the system that tests run under; their packages are signed by the distribution."""
+BROWSER = {
+    "rustup target add wasm32-unknown-unknown",
+    "npm --prefix web ci --no-audit --no-fund --ignore-scripts",
+    "npm --prefix web test",
+}
+"""Of the client for browsers: a part of the pinned toolchain, packages with the hashes of their lock file, and their tests."""
 INSTALLS = re.compile(r"\bpip3?(?:\s+--?\S+)*\s+(?:install|wheel|download)\b|\buv\s+(?:pip|sync|run|tool)\b|\bpipx\b")
 
 
@@ -117,8 +124,17 @@ def test_everything_that_is_installed_goes_through_a_lock(path):
             assert "PIP_NO_INDEX=1" in command
         if "cargo install" in command:
             assert re.search(r" --locked .*@(\$\(\w+\)|\d+\.\d+\.\d+)$", command.rstrip()), command
-        if command.strip() not in SYSTEM:
+        if command.strip() not in SYSTEM | BROWSER:
             assert not re.search(r"\b(npm|npx|curl|wget|apt|apt-get|rustup)\b", command), command
+
+
+def test_packages_of_the_browser_client_have_hashes():
+    packages = json.loads((ROOT / "web/package-lock.json").read_text(encoding="utf-8"))["packages"]
+    named = packages.pop("")
+    assert packages
+    assert all(package["integrity"].startswith("sha512-") for package in packages.values())
+    wanted = named.get("dependencies", {}) | named.get("devDependencies", {})
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values()), wanted
 
 
 def test_the_installations_are_found():
