@@ -19,7 +19,7 @@ BROWSER = {
     "npm --prefix web ci --no-audit --no-fund --ignore-scripts",
     "npm --prefix web test",
 }
-"""Of the client for browsers: a part of the pinned toolchain, packages with the hashes of their lock file, and their tests."""
+"""Of the client for browsers: a part of the pinned toolchain, packages with hashes in a lock file, and tests."""
 INSTALLS = re.compile(r"\bpip3?(?:\s+--?\S+)*\s+(?:install|wheel|download)\b|\buv\s+(?:pip|sync|run|tool)\b|\bpipx\b")
 
 
