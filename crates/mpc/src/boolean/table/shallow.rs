@@ -4,9 +4,32 @@
 //! ones, are found by halves, in a level for each doubling of bits. A last level multiplies what
 //! tells a part of the table by what this part has in place of the most frequent.
 
+use std::collections::BTreeMap;
+
 use super::{Builder, Chained, LOW, ONE, PARTNERS, Sum, Table, added};
 use crate::boolean::gmw::{Circuit, Gate, Partner};
 use wire::Role;
+
+/// Values by a sum, in the order in which their sums came.
+struct BySum<T> {
+    values: Vec<(Sum, T)>,
+    places: BTreeMap<Sum, usize>,
+}
+
+impl<T> BySum<T> {
+    fn new() -> Self {
+        Self { values: Vec::new(), places: BTreeMap::new() }
+    }
+
+    /// The value of a sum, which is `new` if there was none.
+    fn entry(&mut self, sum: Sum, new: T) -> &mut T {
+        let place = *self.places.entry(sum.clone()).or_insert(self.values.len());
+        if place == self.values.len() {
+            self.values.push((sum, new));
+        }
+        &mut self.values[place].1
+    }
+}
 
 /// Sums, and the level from which on they are known.
 struct Known {
@@ -37,14 +60,14 @@ impl Table {
         let upper = plan.subsets(low, bits);
         let parts = minterms(&upper.sums);
         let level = lower.level.max(upper.level);
-        let mut gates: Vec<(Sum, Vec<Partner>)> = Vec::new();
+        let mut gates = BySum::new();
         let outputs = (0..width).map(|bit| {
             let part = |part: &[u64]| plan.sum_of(part, bit);
             let values: Vec<Sum> = entries.chunks(1 << low).map(part).collect();
             plan.output(&values, &parts, &mut gates)
         });
         let outputs: Vec<Sum> = outputs.collect();
-        for (operand, partners) in gates {
+        for (operand, partners) in gates.values {
             for chunk in partners.chunks(PARTNERS) {
                 let gate = Gate { operand: operand.clone(), partners: chunk.to_vec() };
                 plan.circuit.push(level, gate);
@@ -95,34 +118,26 @@ impl Builder {
 
     /// A bit of the entry, from what it is in each part and what tells the part: the most frequent
     /// value, and for each other one a product. Adds these to `gates`, by operand.
-    fn output(
-        &mut self,
-        values: &[Sum],
-        parts: &[Sum],
-        gates: &mut Vec<(Sum, Vec<Partner>)>,
-    ) -> Sum {
-        let often = |value: &&Sum| values.iter().filter(|other| other == value).count();
-        let base = values.iter().max_by_key(often).cloned().unwrap_or_default();
-        let mut changes: Vec<(Sum, Sum)> = Vec::new();
+    fn output(&mut self, values: &[Sum], parts: &[Sum], gates: &mut BySum<Vec<Partner>>) -> Sum {
+        let mut often: BTreeMap<&Sum, usize> = BTreeMap::new();
+        values.iter().for_each(|value| *often.entry(value).or_default() += 1);
+        let base = values.iter().max_by_key(|value| often.get(value));
+        let base = base.cloned().unwrap_or_default();
+        let mut changes: BySum<Sum> = BySum::new();
         for (value, part) in values.iter().zip(parts) {
             let change = added(value, &base);
-            match changes.iter_mut().find(|(known, _)| *known == change) {
-                Some((_, told)) => *told = added(told, part),
-                None => changes.push((change, part.clone())),
-            }
+            let told = changes.entry(change, Sum::new());
+            *told = added(told, part);
         }
         let mut sum = base;
-        for (change, told) in changes.into_iter().filter(|(change, _)| !change.is_empty()) {
+        for (change, told) in changes.values.into_iter().filter(|(change, _)| !change.is_empty()) {
             if change == [ONE] {
                 sum = added(&sum, &told);
                 continue;
             }
             let output = self.circuit.wire();
             let partner = Partner { factor: change, base: Vec::new(), output };
-            match gates.iter_mut().find(|(operand, _)| *operand == told) {
-                Some((_, partners)) => partners.push(partner),
-                None => gates.push((told, vec![partner])),
-            }
+            gates.entry(told, Vec::new()).push(partner);
             sum = added(&sum, &[output]);
         }
         sum
