@@ -63,7 +63,7 @@ impl From<String> for Token {
 }
 
 impl Token {
-    /// Its digits.
+    /// Returns the token as the server expects it.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }

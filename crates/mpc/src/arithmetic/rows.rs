@@ -183,7 +183,7 @@ impl Rows {
         let mut stream = self.room(digit);
         for (at, leaf) in leaves.iter().enumerate() {
             digit.fill(*leaf, row, &mut stream);
-            // Of all, then of each bit that the leaf's number has.
+            // The first sum has every leaf, the others those whose number has their bit.
             for (bit, sum) in totals.iter_mut().enumerate() {
                 if ((at << 1) | 1) >> bit & 1 == 1 {
                     add(sum, &stream, 1);

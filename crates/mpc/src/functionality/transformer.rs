@@ -57,7 +57,7 @@ pub(super) fn protocols() -> Vec<Protocol> {
     ]
 }
 
-/// The same function behind a layer on a mask.
+/// Plans the function of `plan` for inputs of which the client knows its share beforehand.
 #[allow(clippy::unwrap_used)]
 fn masked(plan: Gelu) -> Gelu {
     Gelu::on_mask(COUNT, 12, plan.function(), 20).unwrap()

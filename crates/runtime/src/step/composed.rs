@@ -28,9 +28,9 @@ pub struct Composed {
 /// A tensor that a step of another node writes, too.
 #[derive(Clone, Copy, Debug)]
 pub struct Also {
-    /// The tensor.
+    /// The number of the tensor in the graph.
     pub tensor: usize,
-    /// Its number of elements in a run.
+    /// How many elements it has in a run, those of all inputs of a batch.
     pub len: usize,
 }
 

@@ -43,7 +43,7 @@ fn first(inputs: &[Share]) -> Result<&Share> {
 /// A tensor that an earlier step wrote together with its own.
 #[derive(Debug)]
 pub struct Joined {
-    /// What is computed, in one or two words.
+    /// The kind of operator, as reports name it.
     pub operator: &'static str,
     /// Name of the step that wrote it.
     pub host: String,

@@ -67,11 +67,12 @@ impl Siblings {
         all.filter_map(|(node, _)| graph.nodes.get(*node))
     }
 
-    /// The step of the node at `index` with that of its siblings, which `plan` chooses for all of
-    /// their elements; of a node that runs with another only that it does.
+    /// Makes the step of the node at `index`. `plan` chooses one for the elements of the node and of
+    /// its siblings; a node that runs with another gets a step that computes nothing.
     ///
     /// # Errors
-    /// Those of `plan`; [`Error::Misuse`] for options of a node that runs with another.
+    /// What `plan` returns, and [`Error::Misuse`] when a node that runs with another has options of
+    /// its own.
     pub(super) fn step(
         &self,
         index: usize,

@@ -7,25 +7,23 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use rustls::server::Acceptor;
 use rustls::{Connection, ServerConnection};
 use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::cost::Role;
 use crate::error::{Error, Result};
-use crate::fleet::DOOR_PROTOCOL;
-use crate::tags;
 use crate::transport::certificate::subject;
 use crate::transport::proxy::Preamble;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
-use crate::transport::websocket::{Frames, Origins, Upgrade, WebSocket};
+use crate::transport::websocket::WebSocket;
 
-/// Most bytes of a hello of TLS that are looked at.
-const MOST_HELLO: usize = 1 << 14;
-/// The first byte of a PROXY v2 header, with which neither TLS nor a frame begins.
-const FIRST_OF_HEADER: u8 = b'\r';
+mod first;
+mod framed;
+
+use self::first::Undecided;
+
 /// Reads of one connection before others have their turn.
 const TURN: usize = 16;
 /// Pieces of 4096 bytes that a client who is refused may have sent on: those of 4 MiB, and of a turn.
@@ -60,13 +58,6 @@ pub struct Incoming {
     websocket: Option<WebSocket>,
     /// May hold the client's token.
     early: Zeroizing<Vec<u8>>,
-}
-
-/// A connection to a door whose client has not yet said whether it follows doors.
-struct Undecided {
-    tls: Option<ServerTls>,
-    /// All clients are passed on.
-    all: bool,
 }
 
 impl Incoming {
@@ -112,14 +103,6 @@ impl Incoming {
     pub fn at_door(stream: TcpStream, tls: Option<&ServerTls>, all: bool) -> Result<Self> {
         let undecided = Some(Undecided { tls: tls.map(ServerTls::door), all });
         Ok(Self { undecided, ..Self::accepted(stream, tls.is_none())? })
-    }
-
-    /// Waits for a request to open a WebSocket first, of a program or of a page of one of `origins`; then
-    /// all bytes come in its frames.
-    #[must_use]
-    pub fn websocket(self, origins: &Origins) -> Self {
-        let asked = Upgrade::new(origins.clone(), self.tls.is_none());
-        Self { websocket: Some(WebSocket::Asked(asked)), ..self }
     }
 
     /// Whether its client does not follow doors, or none does here: it is to be passed on as it is.
@@ -219,7 +202,7 @@ impl Incoming {
                         None => read(&mut self.stream, missing, &mut part),
                         Some(tls) => step(tls, &mut self.stream, missing, &mut part)?,
                     };
-                    self.unwrap(&mut part)?;
+                    self.take(&mut part)?;
                     moved
                 }
             };
@@ -234,102 +217,11 @@ impl Incoming {
         Ok(Arrival::More)
     }
 
-    /// Takes bytes that have arrived inside TLS, out of the frames of a WebSocket if there is one.
-    fn unwrap(&mut self, part: &mut [u8]) -> Result<()> {
-        let opened = match &mut self.websocket {
-            None => {
-                self.early.extend_from_slice(part);
-                return Ok(());
-            }
-            Some(WebSocket::Asked(_)) if part.is_empty() => return Ok(()),
-            Some(WebSocket::Asked(upgrade)) => match upgrade.advance(part) {
-                None => return Ok(()),
-                Some(Err((response, error))) => {
-                    self.websocket = None;
-                    self.end(&response);
-                    return Err(error);
-                }
-                Some(Ok((response, mut rest))) => {
-                    self.websocket = Some(WebSocket::Open(Frames::default()));
-                    self.write(&response)?;
-                    return self.unwrap(&mut rest);
-                }
-            },
-            Some(WebSocket::Open(frames)) => frames.open(part),
-        };
-        let answer = match (&mut self.websocket, &opened) {
-            (Some(WebSocket::Open(frames)), Ok(_)) => frames.replies(),
-            (Some(WebSocket::Open(frames)), Err(error)) => frames.refusal(error),
-            _ => Vec::new(),
-        };
-        match opened {
-            Ok(_) if answer.is_empty() => {}
-            Ok(_) => self.write(&answer)?,
-            Err(error) => {
-                self.end(&answer);
-                return Err(error);
-            }
-        }
-        self.early.extend_from_slice(part.get(..opened?).unwrap_or_default());
-        match &self.websocket {
-            Some(WebSocket::Open(frames)) if frames.is_closed() => Err(closed()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Looks at what the client says first, as far as it is there, and leaves it there; whether
-    /// that was enough to know how the connection goes on.
-    fn decide(&mut self) -> Result<bool> {
-        let mut first = vec![0; if self.maybe { 1 } else { MOST_HELLO }];
-        let seen = match self.stream.peek(&mut first) {
-            Ok(0) => return Err(closed()),
-            Ok(seen) => first.get(..seen).unwrap_or_default(),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                return Ok(false);
-            }
-            Err(e) => return Err(io_error(&e, std::time::Duration::ZERO)),
-        };
-        if self.maybe {
-            self.maybe = false;
-            self.preamble = (seen.first() == Some(&FIRST_OF_HEADER)).then(Preamble::default);
-            return Ok(true);
-        }
-        let Some(undecided) = &self.undecided else { return Ok(true) };
-        let follows = match &undecided.tls {
-            None => seen.first() == Some(&tags::DOOR_REQUEST),
-            Some(_) => match follows(seen)? {
-                Some(follows) => follows,
-                None if seen.len() >= MOST_HELLO => {
-                    return Err(Error::peer("a hello of TLS", "a longer one than any"));
-                }
-                None => return Ok(false),
-            },
-        };
-        self.relayed = undecided.all || !follows;
-        if !self.relayed
-            && let Some(tls) = &undecided.tls
-        {
-            let session = ServerConnection::new(tls.config.clone()).map_err(|e| refuse(&e))?;
-            self.tls = Some(Box::new(session.into()));
-        }
-        self.undecided = None;
-        Ok(true)
-    }
-
-    /// Sends `bytes` and leaves the connection open, for one who waits. A client that does not take
-    /// them is gone.
-    ///
-    /// # Errors
-    /// [`Error::Transport`].
-    pub fn tell(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.websocket {
-            None => self.write(bytes),
-            Some(_) => self.write(&Frames::seal(bytes)),
-        }
-    }
-
     /// Sends bytes inside TLS, as they are.
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let lost = |e: std::io::Error| io_error(&e, std::time::Duration::ZERO);
         let Some(tls) = &mut self.tls else { return self.stream.write_all(bytes).map_err(lost) };
         tls.writer().write_all(bytes).map_err(lost)?;
@@ -345,15 +237,6 @@ impl Incoming {
             Ok(seen) => seen == 0,
             Err(e) => !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         }
-    }
-
-    /// Sends `bytes` and ends the connection, without waiting for a peer that does not read.
-    pub fn answer(mut self, bytes: &[u8]) {
-        let framed = match &mut self.websocket {
-            Some(WebSocket::Open(frames)) => [Frames::seal(bytes), frames.goodbye()].concat(),
-            _ => bytes.to_vec(),
-        };
-        self.end(&framed);
     }
 
     /// Sends bytes inside TLS, as they are, and ends the connection.
@@ -397,26 +280,6 @@ impl Incoming {
         let tcp = Tcp::new(self.stream, session, self.early, timeouts)?.framed(frames);
         Ok(Channel::new(Role::Server, Box::new(tcp)))
     }
-}
-
-/// Whether a client follows doors, by its hello of TLS; `None` while that is not whole.
-fn follows(mut seen: &[u8]) -> Result<Option<bool>> {
-    let mut acceptor = Acceptor::default();
-    while !seen.is_empty() {
-        if acceptor.read_tls(&mut seen).is_err() {
-            return Ok(None);
-        }
-        match acceptor.accept() {
-            Ok(Some(accepted)) => {
-                let hello = accepted.client_hello();
-                let named = hello.alpn().is_some_and(|mut names| names.any(|n| n == DOOR_PROTOCOL));
-                return Ok(Some(named));
-            }
-            Ok(None) => {}
-            Err((error, _)) => return Err(refuse(&error)),
-        }
-    }
-    Ok(None)
 }
 
 fn read(stream: &mut TcpStream, missing: usize, early: &mut Vec<u8>) -> std::io::Result<usize> {

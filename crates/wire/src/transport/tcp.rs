@@ -3,9 +3,9 @@
 //! A writer thread per connection takes the bytes off the protocol thread, so
 //! that two parties who both send something large cannot block each other.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,13 @@ use zeroize::Zeroizing;
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
-use crate::transport::link::{Lane, Link, Slice};
+use crate::transport::link::{Lane, Link};
 use crate::transport::tls::Session;
 use crate::transport::websocket::Frames;
+
+mod writer;
+
+use self::writer::{Job, write_all};
 
 /// How long a party waits before it gives the peer up. No wait in a session is longer than
 /// the shortest of these that is left.
@@ -38,17 +42,8 @@ impl Default for Timeouts {
     }
 }
 
-/// Before an arrival the writer sleeps, except for this long: sleeping overshoots.
-const AWAKE: Duration = Duration::from_micros(100);
-
 /// Bytes encrypted at a time: full TLS records.
 const SEALED: usize = 4 << 14;
-
-enum Job {
-    /// With the times at which a shaped link delivers the parts; none: at once.
-    Bytes(Vec<u8>, Vec<Slice>),
-    Flush(Sender<()>),
-}
 
 /// How long reads may wait: each for the next byte, all of them until the deadline.
 #[derive(Clone, Copy)]
@@ -132,10 +127,10 @@ impl Tcp {
     }
 
     /// Encrypts bytes, if there is TLS, and queues them.
-    fn put(&mut self, bytes: Vec<u8>) -> Result<()> {
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let sealed = match &mut self.session {
-            Some(session) => session.seal(&bytes)?,
-            None => bytes,
+            Some(session) => session.seal(bytes)?,
+            None => bytes.to_vec(),
         };
         self.push(sealed)
     }
@@ -169,13 +164,9 @@ impl Tcp {
             if read == 0 {
                 return Err(closed());
             }
-            let opened = frames.open(out.get_mut(..read).unwrap_or_default());
-            let answer = match &opened {
-                Ok(_) => frames.replies(),
-                Err(error) => frames.refusal(error),
-            };
+            let (opened, answer) = frames.exchange(out.get_mut(..read).unwrap_or_default());
             if !answer.is_empty() {
-                self.put(answer)?;
+                self.put(&answer)?;
             }
             match opened? {
                 0 => {}
@@ -213,17 +204,10 @@ impl Transport for Tcp {
             return self.push(bytes.to_vec());
         }
         // Some is written while the rest is encrypted.
-        for part in bytes.chunks(SEALED) {
-            match (&mut self.session, &self.frames) {
-                (_, Some(_)) => self.put(Frames::seal(part))?,
-                (Some(session), None) => {
-                    let sealed = session.seal(part)?;
-                    self.push(sealed)?;
-                }
-                (None, None) => self.push(part.to_vec())?,
-            }
-        }
-        Ok(())
+        bytes.chunks(SEALED).try_for_each(|part| match self.frames {
+            Some(_) => self.put(&Frames::seal(part)),
+            None => self.put(part),
+        })
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
@@ -255,7 +239,7 @@ impl Transport for Tcp {
     fn close(&mut self) -> Result<()> {
         if let Some(frames) = &mut self.frames {
             let goodbye = frames.goodbye();
-            self.put(goodbye)?;
+            self.put(&goodbye)?;
         }
         if let Some(session) = &mut self.session {
             let goodbye = session.goodbye()?;
@@ -304,49 +288,6 @@ fn awake_for<T>(
         }
     }
     ended
-}
-
-/// Runs on the writer thread until the queue closes or the peer is gone.
-fn write_all(mut stream: TcpStream, jobs: &Receiver<Job>, time: &CpuTime) {
-    let mut counting = time.count();
-    for job in jobs {
-        match job {
-            Job::Bytes(bytes, slices) => {
-                if write(&mut stream, &bytes, &slices).is_err() {
-                    let _ = stream.shutdown(Shutdown::Both);
-                    return;
-                }
-            }
-            Job::Flush(done) => {
-                counting.settle();
-                let _ = done.send(());
-            }
-        }
-    }
-    let _ = stream.shutdown(Shutdown::Write);
-}
-
-fn write(stream: &mut TcpStream, bytes: &[u8], slices: &[Slice]) -> std::io::Result<()> {
-    let mut done = 0;
-    for slice in slices {
-        wait_until(slice.arrival);
-        stream.write_all(bytes.get(done..slice.end).unwrap_or_default())?;
-        done = slice.end;
-    }
-    stream.write_all(bytes.get(done..).unwrap_or_default())
-}
-
-fn wait_until(moment: Instant) {
-    loop {
-        let left = moment.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        match left.checked_sub(AWAKE) {
-            Some(asleep) => thread::sleep(asleep),
-            None => thread::yield_now(),
-        }
-    }
 }
 
 /// Time until `deadline`, if any is left.

@@ -12,8 +12,8 @@ use wire::Role;
 
 /// Values by a sum, in the order in which their sums came.
 struct BySum<T> {
-    values: Vec<(Sum, T)>,
     places: BTreeMap<Sum, usize>,
+    values: Vec<(Sum, T)>,
 }
 
 impl<T> BySum<T> {

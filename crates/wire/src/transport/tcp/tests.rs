@@ -1,5 +1,7 @@
 //! Both ends of a connection on the loopback interface.
 
+use std::io::Write;
+
 use super::*;
 use crate::message::Packed;
 use crate::tags;

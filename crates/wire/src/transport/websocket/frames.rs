@@ -54,7 +54,7 @@ impl Frames {
     ///
     /// # Errors
     /// [`Error::Peer`] for frames that a client of Tacit does not send.
-    pub(crate) fn open(&mut self, bytes: &mut [u8]) -> Result<usize> {
+    fn open(&mut self, bytes: &mut [u8]) -> Result<usize> {
         let (mut read, mut written) = (0, 0);
         while read < bytes.len() && !self.closed {
             let Some(mut payload) = self.current.take() else {
@@ -82,6 +82,17 @@ impl Frames {
             self.end()?;
         }
         Ok(written)
+    }
+
+    /// Decodes as [`Frames::open`]. Returns the frames that are to be sent at once, too: they answer
+    /// the client's, or say that its frames are refused.
+    pub(crate) fn exchange(&mut self, bytes: &mut [u8]) -> (Result<usize>, Vec<u8>) {
+        let opened = self.open(bytes);
+        let answer = match &opened {
+            Ok(_) => std::mem::take(&mut self.replies),
+            Err(error) => self.refusal(error),
+        };
+        (opened, answer)
     }
 
     /// The frame of the header, if that is whole.
@@ -147,11 +158,6 @@ impl Frames {
         append(opcode, payload, &mut self.replies);
     }
 
-    /// Takes the frames that answer those of the client.
-    pub(crate) fn replies(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.replies)
-    }
-
     /// Whether the client has closed the connection.
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed
@@ -170,7 +176,7 @@ impl Frames {
     }
 
     /// The frame that ends the connection of a client which breaks the protocol.
-    pub(crate) fn refusal(&mut self, error: &Error) -> Vec<u8> {
+    fn refusal(&mut self, error: &Error) -> Vec<u8> {
         self.close(BROKEN, &error.to_string())
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tungstenite::error::ProtocolError;
 use tungstenite::handshake::machine::TryParse;
 use tungstenite::handshake::server::{Request, create_response, write_response};
+use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
@@ -21,7 +22,8 @@ pub struct Origins {
 
 /// A request that arrives.
 pub(crate) struct Upgrade {
-    bytes: Vec<u8>,
+    /// May hold the client's token, behind the request.
+    bytes: Zeroizing<Vec<u8>>,
     origins: Origins,
     /// Whether the server is for clients on this machine.
     local: bool,
@@ -29,7 +31,7 @@ pub(crate) struct Upgrade {
 
 /// What becomes of a request: the response and what came after the request; or the response that
 /// ends the connection, and why.
-pub(crate) type Upgraded = Result<(Vec<u8>, Vec<u8>), (Vec<u8>, Error)>;
+pub(crate) type Upgraded = Result<(Vec<u8>, Zeroizing<Vec<u8>>), (Vec<u8>, Error)>;
 
 impl Origins {
     /// The origins of `named`, each a scheme and a host with or without a port.
@@ -79,7 +81,7 @@ fn is_local(name: &str) -> bool {
 
 impl Upgrade {
     pub(crate) fn new(origins: Origins, local: bool) -> Self {
-        Self { bytes: Vec::new(), origins, local }
+        Self { bytes: Zeroizing::default(), origins, local }
     }
 
     /// Takes bytes of the request; `None` while it is not whole.
@@ -97,7 +99,7 @@ impl Upgrade {
                 refused("403 Forbidden", &got)
             }
             Ok(Some((length, request))) => match accepted(&request) {
-                Ok(response) => Some(Ok((response, self.bytes.split_off(length)))),
+                Ok(response) => Some(Ok((response, Zeroizing::new(self.bytes.split_off(length))))),
                 Err(e) => refused("426 Upgrade Required", &e),
             },
         }

@@ -42,7 +42,7 @@ fn what_follows_a_request_is_kept() {
     let bytes = [request(&["Host: a"]), vec![0x82, 0]].concat();
     let mut upgrade = Upgrade::new(Origins::default(), false);
     let (_, rest) = upgrade.advance(&bytes).unwrap().unwrap();
-    assert_eq!(rest, [0x82, 0]);
+    assert_eq!(*rest, [0x82, 0]);
 }
 
 #[test]
