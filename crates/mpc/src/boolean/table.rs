@@ -203,7 +203,7 @@ impl Builder {
             step *= 2;
         }
         let chosen = self.products.iter().zip(terms).filter(|(_, term)| *term);
-        chosen.fold(Vec::new(), |sum, (product, _)| added(&sum, product))
+        total(chosen.map(|(product, _)| product.as_slice()))
     }
 
     /// Leaves products out that neither `outputs` nor other gates read, as of bits that no entry
@@ -264,10 +264,16 @@ fn read_by(gate: &Gate) -> impl Iterator<Item = &Wire> {
 
 /// The wires that are in one of two sums but not in both.
 fn added(one: &[Wire], other: &[Wire]) -> Sum {
-    let mut sum: Sum = one.iter().filter(|wire| !other.contains(wire)).copied().collect();
-    sum.extend(other.iter().filter(|wire| !one.contains(wire)));
-    sum.sort_unstable();
-    sum
+    total([one, other])
+}
+
+/// The wires that are in an odd number of sums, in rising order.
+fn total<'a>(sums: impl IntoIterator<Item = &'a [Wire]>) -> Sum {
+    let mut wires: Sum = sums.into_iter().flatten().copied().collect();
+    // Most sums are in order, which a stable sort makes use of.
+    wires.sort();
+    let odd = wires.chunk_by(|one, other| one == other).filter(|alike| alike.len() % 2 == 1);
+    odd.filter_map(<[Wire]>::first).copied().collect()
 }
 
 /// Looks every position up: a plane for each bit of the entries, the lowest first.

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Builder, Chained, LOW, ONE, PARTNERS, Sum, Table, added};
-use crate::boolean::gmw::{Circuit, Gate, Partner};
+use super::{Builder, Chained, LOW, ONE, PARTNERS, Sum, Table, added, total};
+use crate::boolean::gmw::{Circuit, Gate, Partner, Wire};
 use wire::Role;
 
 /// Values by a sum, in the order in which their sums came.
@@ -123,14 +123,14 @@ impl Builder {
         values.iter().for_each(|value| *often.entry(value).or_default() += 1);
         let base = values.iter().max_by_key(|value| often.get(value));
         let base = base.cloned().unwrap_or_default();
-        let mut changes: BySum<Sum> = BySum::new();
+        let mut changes: BySum<Vec<&[Wire]>> = BySum::new();
         for (value, part) in values.iter().zip(parts) {
             let change = added(value, &base);
-            let told = changes.entry(change, Sum::new());
-            *told = added(told, part);
+            changes.entry(change, Vec::new()).push(part);
         }
         let mut sum = base;
         for (change, told) in changes.values.into_iter().filter(|(change, _)| !change.is_empty()) {
+            let told = total(told);
             if change == [ONE] {
                 sum = added(&sum, &told);
                 continue;
@@ -149,7 +149,7 @@ impl Builder {
 fn minterms(products: &[Sum]) -> Vec<Sum> {
     let of = |value: usize| {
         let with = products.iter().enumerate().filter(|(subset, _)| subset & value == value);
-        with.fold(Vec::new(), |sum, (_, product)| added(&sum, product))
+        total(with.map(|(_, product)| product.as_slice()))
     };
     (0..products.len()).map(of).collect()
 }
