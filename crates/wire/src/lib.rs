@@ -17,7 +17,7 @@ pub mod testing;
 mod transport;
 
 pub use admission::{Admission, Admitted};
-pub use channel::{Channel, Transport};
+pub use channel::{Channel, Meanwhile, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result, TransportError, TransportKind};
 pub use fleet::Followed;
