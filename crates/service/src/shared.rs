@@ -36,6 +36,8 @@ const RESTART: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     /// Where the server listens.
     pub(crate) address: SocketAddr,
+    /// Where browsers connect, if they may.
+    pub(crate) websocket: Option<SocketAddr>,
     pub(crate) fleet: Option<Arc<Member>>,
     /// Why the door of the fleet was lost the last time.
     pub(crate) door_error: Mutex<Option<String>>,
