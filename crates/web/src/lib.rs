@@ -7,19 +7,24 @@ mod failure;
 mod link;
 mod options;
 
-use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal};
+use std::cell::Cell;
+
+use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal, door_request};
 use wasm_bindgen::prelude::*;
-use wire::{Channel, Error, Result, Role};
+use wire::fleet::Amount;
+use wire::{Channel, Error, Result, Transport, TransportKind, Way, following_by};
 
 use crate::failure::thrown;
 use crate::link::Link;
 use crate::options::{Options, Token};
 
-/// A client of one server.
+/// A client of one server, or of the door of a fleet.
 #[wasm_bindgen]
 pub struct Client {
     options: Options,
     kept: KeptKeys,
+    /// Whether the last session came by way of a door.
+    is_door: Cell<bool>,
 }
 
 /// What a session gave.
@@ -52,7 +57,7 @@ impl Client {
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str) -> Result<Self, JsValue> {
         let options = Options::parse(options).map_err(thrown)?;
-        Ok(Self { options, kept: KeptKeys::default() })
+        Ok(Self { options, kept: KeptKeys::default(), is_door: Cell::new(false) })
     }
 
     /// Runs one session over `values` of the given shape: one input, or several with a leading axis, in the
@@ -74,26 +79,54 @@ impl Client {
         let trusts = |plan: &Plan, provenance: &Provenance| options.check(plan, provenance);
         let waiting = |before| link::told("waiting", before, 0);
         let done = |done: usize, all: usize| link::told("done", done as u32, all as u32);
-        let mut channel = Channel::new(Role::Client, Box::new(Link::new(options)));
+        let asking = Asking {
+            model: options.model.as_deref(),
+            token: options.token.as_ref().map(Token::text),
+            keys: options.keep_keys.then_some(&self.kept),
+            waiting: Some(&waiting),
+            trust: Some(&trusts),
+        };
+        let mut channel = self.channel(&asking, values.len())?;
         let request = Request {
             values,
             shape,
             threads: 1,
             accept_leakage: options.accept_leakage,
             keys: None,
-            asking: Asking {
-                model: options.model.as_deref(),
-                token: options.token.as_ref().map(Token::text),
-                keys: options.keep_keys.then_some(&self.kept),
-                waiting: Some(&waiting),
-                trust: Some(&trusts),
-            },
+            asking,
             progress: &mut { done },
         };
-        let answer = runtime::predict(&mut channel, request)?;
+        let answer = runtime::predict(&mut channel, request);
+        self.learn(&channel, &answer);
+        let answer = answer?;
         let columns = answer.results.first().map_or(0, Vec::len);
         let (report, outputs) = (report(&answer.plan, &answer.report)?, answer.results.concat());
         Ok(Answer { outputs, columns, report })
+    }
+}
+
+impl Client {
+    /// A channel to the server, or to the one that a door names.
+    fn channel(&self, asking: &Asking<'_>, values: usize) -> Result<Channel> {
+        let request = door_request(asking, Amount::Values(values as u64))?;
+        let link = Link::new(&self.options);
+        let dial =
+            move |address: &str| -> Result<Box<dyn Transport>> { Ok(Box::new(link.to(address)?)) };
+        let told = |before| link::told("waiting", before, 0);
+        let is_door = self.is_door.get();
+        let way = Way { dial: Box::new(dial), told: Box::new(told), is_door };
+        following_by(Box::new(link), way, &request)
+    }
+
+    /// Remembers whether the peer is a door. One that was and is none now waits for the session, as the client waits
+    /// for it.
+    fn learn(&self, channel: &Channel, answer: &Result<runtime::Answer>) {
+        let late = |error: &Error| matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut);
+        if channel.detour().is_some() {
+            self.is_door.set(true);
+        } else if answer.as_ref().is_ok() || answer.as_ref().is_err_and(late) {
+            self.is_door.set(false);
+        }
     }
 }
 
