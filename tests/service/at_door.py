@@ -71,11 +71,13 @@ def asked(door: str, encrypted: bool = False, said: bytes = b"", **headers: str)
 class Following(Bridge):
     """Carries the bytes of one client of TCP to the server that a door names."""
 
+    values = 72
+    """Numbers of the session."""
     answer: Answer
 
     def connect(self) -> WebSocket:
         """Ask the door, go where it says, and show the ticket there."""
-        self.answer = asked(self.server, self.encrypted)
+        self.answer = asked(self.server, self.encrypted, request(values=self.values))
         server, ticket = self.answer.ticket
         websocket = WebSocket(server, self.encrypted)
         websocket.stream.sendall(frame(message(SHOWN, ticket)))

@@ -118,6 +118,7 @@ def test_other_pages_requests_and_frames_harm_nobody(job, tmp_path):
     for origin in ("https://evil.org", "null", "http://127.0.0.1"):
         with pytest.raises(ConnectionError, match=r"403 Forbidden[^$]*another origin"):
             WebSocket(door.websocket, Origin=origin)
+    door.until(lambda _: sum("another origin" in event.get("error", "") for event in door.events) == 3)
     assert asked(door.websocket, Origin="https://shop.org").ticket
     stream = connected(door.websocket)
     stream.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -37,7 +37,7 @@ const platform = {
   },
 
   startWorker() {
-    const worker = new Worker(new URL("./worker-node.js", import.meta.url));
+    const worker = new Worker(new URL("./worker-node.js", import.meta.url), { execArgv: [] });
     // A client without a session keeps no program running.
     worker.unref();
     let [heard, failed] = [() => {}, () => {}];

@@ -1,12 +1,14 @@
 // The client in Node at the door of a fleet: it follows tickets, comes back, tries again, and is told what goes wrong.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import path from "node:path";
 import { test } from "node:test";
 
 import { Tacit, TacitError } from "tacit-client";
 
 import { Door } from "./fleet.js";
-import { compiled, digits, folder, tacit } from "./serving.js";
+import { compiled, digits, folder, ROOT, tacit } from "./serving.js";
 
 const model = compiled("exact");
 const one = digits(1);
@@ -32,7 +34,7 @@ async function fleet(name, names, options, use) {
     for (const id of names) servers[id] = await door.serve(model, id, ...own);
     await use(door, servers, (id, ...more) => door.serve(model, id, ...own, ...more));
   } finally {
-    await Promise.all([door, ...Object.values(servers)].map((each) => each.process.exitCode ?? each.process.signalCode ?? each.stop("SIGKILL")));
+    await Promise.all([door, ...Object.values(servers)].map((each) => each.stop("SIGKILL")));
   }
 }
 
@@ -107,6 +109,67 @@ test("a client waits at the door, and asks it again where a server is gone", asy
     await door.stop("SIGKILL");
     await withClient(door.url, { retryFor: 1 }, (client) => fails(client.predict(one), "transport", /ECONNREFUSED/));
   });
+});
+
+test("a ticket that is over is asked for again", async () => {
+  await fleet("over", ["one"], ["--plaintext", "--ticket", "1"], async (door, servers) => {
+    for (const retryFor of [0, 20]) {
+      const { tickets: before } = await door.until(({ servers: all }) => all.every(({ silent }) => !silent));
+      await withClient(door.url, { retryFor, keepKeys: false }, async (client) => {
+        servers.one.process.kill("SIGSTOP");
+        const answer = client.predict(one);
+        const checked = retryFor ? answer : fails(answer, "busy", /ask the door/);
+        await door.until(({ tickets }) => tickets.issued > before.issued);
+        await new Promise((resolve) => setTimeout(resolve, 2500));
+        servers.one.process.kill("SIGCONT");
+        await checked;
+        if (retryFor) assert.deepEqual((await answer).classes, expected);
+        else await assert.rejects(answer, ({ retryAfter }) => retryAfter === 1);
+      });
+    }
+  });
+});
+
+/** What a program gets whose authorities are those of `folder`: certificates are checked as a browser checks them. */
+function trusting(url) {
+  const program = `
+import { readFileSync } from "node:fs";
+import { Tacit } from "tacit-client";
+const [url, shape, file] = process.argv.slice(1);
+const bytes = readFileSync(file);
+const data = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+const client = await Tacit.connect(url);
+const told = ({ kind, message }) => ({ kind, message });
+const done = ({ classes, report }) => ({ classes, server: report.door.server });
+console.log(JSON.stringify(await client.predict({ data, shape: JSON.parse(shape) }).then(done, told)));
+client.close();
+`;
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: path.join(folder, "ca.pem") };
+  const words = ["--input-type=module", "-e", program, url, JSON.stringify(one.shape), path.join(folder, "digits.f32")];
+  return JSON.parse(execFileSync(process.execPath, words, { cwd: path.join(ROOT, "web"), env, encoding: "utf8" }));
+}
+
+test("certificates are checked by the names that tickets carry", async () => {
+  const openssl = (...words) => execFileSync("openssl", words, { cwd: folder, stdio: "pipe" });
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=tests");
+  const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=CA:FALSE"];
+  openssl("req", "-x509", ...key, ...signed, "-keyout", "fleet.key", "-out", "fleet.pem", "-subj", "/CN=fleet");
+  const identity = ["--certificate", `${folder}/fleet.pem`, "--key", `${folder}/fleet.key`];
+  const door = await Door.start("names", ...identity);
+  const servers = [await door.serve(model, "named", ...identity, "--advertise-websocket", "localhost:0")];
+  try {
+    const url = door.url.replace("127.0.0.1", "localhost");
+    const { classes, server } = trusting(url);
+    assert.deepEqual([classes, server], [expected, servers[0].websocket.replace("127.0.0.1", "localhost")]);
+    await servers[0].stop("SIGKILL");
+    servers.push(await door.serve(model, "bare", ...identity));
+    const { kind, message } = trusting(url);
+    assert.equal(kind, "transport");
+    assert.match(message, /127\.0\.0\.1.*(altnames|certificate)/i);
+  } finally {
+    await Promise.all([door, ...servers].map((each) => each.stop("SIGKILL")));
+  }
 });
 
 test("refusals of a door name the guilty side", async () => {

@@ -49,9 +49,14 @@ export function cost({ bytes, rounds, phases, layers }) {
 
 /** A command that prints lines of JSON until it is stopped. */
 export class Process {
+  constructor(python = PYTHON) {
+    this.python = python;
+  }
+
   /** Runs `tacit` and gives the first line that it prints. */
   begin(...words) {
-    this.process = spawn(PYTHON, ["-m", "tacit", ...words, "--json"], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+    const env = { ...process.env, PYTHONPATH: path.join(ROOT, "python") };
+    this.process = spawn(this.python, ["-m", "tacit", ...words, "--json"], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
     this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
     return this.next();
   }
@@ -61,10 +66,11 @@ export class Process {
     return JSON.parse((await this.lines.next()).value);
   }
 
-  stop(signal = "SIGTERM") {
+  async stop(signal = "SIGTERM") {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill(signal);
-    return ended;
+    await ended;
   }
 }
 

@@ -9,10 +9,14 @@ mod options;
 
 use std::cell::Cell;
 
+use ring::host::Instant;
 use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal, door_request};
 use wasm_bindgen::prelude::*;
 use wire::fleet::Amount;
-use wire::{Channel, Error, Result, Transport, TransportKind, Way, following_by};
+use wire::{
+    Channel, Error, Result, Role, Transport, TransportKind, Way, ask_door, following_by,
+    show_ticket,
+};
 
 use crate::failure::thrown;
 use crate::link::Link;
@@ -86,7 +90,6 @@ impl Client {
             waiting: Some(&waiting),
             trust: Some(&trusts),
         };
-        let mut channel = self.channel(&asking, values.len())?;
         let request = Request {
             values,
             shape,
@@ -96,9 +99,17 @@ impl Client {
             asking,
             progress: &mut { done },
         };
-        let answer = runtime::predict(&mut channel, request);
-        self.learn(&channel, &answer);
-        let answer = answer?;
+        let answer = self.channel(&asking, values.len()).and_then(|mut channel| {
+            let answer = runtime::predict(&mut channel, request)?;
+            self.is_door.set(channel.detour().is_some());
+            Ok(answer)
+        });
+        let answer = answer.inspect_err(|error| {
+            // A door that has become a server waits for a session, as the client waits for its answer.
+            if matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut) {
+                self.is_door.set(false);
+            }
+        })?;
         let columns = answer.results.first().map_or(0, Vec::len);
         let (report, outputs) = (report(&answer.plan, &answer.report)?, answer.results.concat());
         Ok(Answer { outputs, columns, report })
@@ -106,27 +117,23 @@ impl Client {
 }
 
 impl Client {
-    /// A channel to the server, or to the one that a door names.
+    /// A channel to the server, or to the one that a door names. A peer that is known as a door is asked before the session
+    /// begins, so that base OTs which were kept are not given up for a refusal.
     fn channel(&self, asking: &Asking<'_>, values: usize) -> Result<Channel> {
         let request = door_request(asking, Amount::Values(values as u64))?;
         let link = Link::new(&self.options);
+        let told = |before| link::told("waiting", before, 0);
+        if self.is_door.get() {
+            let since = Instant::now();
+            let door = Channel::new(Role::Client, Box::new(link));
+            let (ticket, received) = ask_door(door, &request, &told)?;
+            let server = Channel::new(Role::Client, Box::new(link.to(&ticket.address)?));
+            return show_ticket(server, &ticket, (since, received));
+        }
         let dial =
             move |address: &str| -> Result<Box<dyn Transport>> { Ok(Box::new(link.to(address)?)) };
-        let told = |before| link::told("waiting", before, 0);
-        let is_door = self.is_door.get();
-        let way = Way { dial: Box::new(dial), told: Box::new(told), is_door };
+        let way = Way { dial: Box::new(dial), told: Box::new(told) };
         following_by(Box::new(link), way, &request)
-    }
-
-    /// Remembers whether the peer is a door. One that was and is none now waits for the session, as the client waits
-    /// for it.
-    fn learn(&self, channel: &Channel, answer: &Result<runtime::Answer>) {
-        let late = |error: &Error| matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut);
-        if channel.detour().is_some() {
-            self.is_door.set(true);
-        } else if answer.as_ref().is_ok() || answer.as_ref().is_err_and(late) {
-            self.is_door.set(false);
-        }
     }
 }
 

@@ -59,7 +59,7 @@ impl Link {
         let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-_[]:".contains(&byte);
         let parts = address.rsplit_once(':');
         let parts = parts.filter(|(host, _)| !host.is_empty() && host.bytes().all(known));
-        if !parts.is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        if parts.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
             return Err(Error::peer("HOST:PORT of a server", "another address"));
         }
         redirect(address);

@@ -140,7 +140,8 @@ class Door:
         """What happens, until `stop`: each with `time` and `event`.
 
         An `event` is joined, ready, draining, gone (with `server`), refused (with `client`, `identity`, `refused`,
-        `error`), relay failed, or ledger (which cannot be used).
+        `error`), failed (with `client`, `error` and how many more were `untold`: a connection that never became a
+        request), relay failed, or ledger (which cannot be used).
         """
         while (event := self.core.next_event(POLL_SECONDS)) is not None or not self.serving.done():
             if event is not None:

@@ -22,6 +22,7 @@ use crate::limits;
 use crate::lock::locked;
 use crate::options::Access;
 use crate::policy::Policy;
+use crate::telling::Telling;
 use crate::watch::door::Counters;
 use crate::watch::http::Http;
 
@@ -87,6 +88,7 @@ impl Allocator {
             relays: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             events: Mutex::new(sender),
+            telling: Mutex::new(Telling::new()),
             waker,
             options,
         });
@@ -222,7 +224,15 @@ fn listen(at: &str) -> Result<(TcpListener, SocketAddr)> {
 
 fn take(hall: &Arc<Hall>, clerks: &SyncSender<Request>, arrived: Arrived<Visit>) {
     match arrived.outcome {
-        Err(error) => hall.counters.fail(&error),
+        Err(error) => {
+            hall.counters.fail(&error);
+            if let Some(untold) = locked(&hall.telling).tells(true) {
+                let (client, why) = (arrived.address.to_string(), error.to_string());
+                hall.event(json!({
+                    "event": "failed", "client": client, "error": why, "untold": untold,
+                }));
+            }
+        }
         Ok((_, Visit::Relayed)) if hall.options.relay == Relay::Never => {
             hall.counters.refuse("old");
         }

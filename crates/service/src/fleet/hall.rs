@@ -24,6 +24,7 @@ use crate::ledger::Reservation;
 use crate::lock::locked;
 use crate::options::Access;
 use crate::policy::{Known, Policy, refusal_of};
+use crate::telling::Telling;
 use crate::watch::door::Counters;
 
 /// When to come back to a door without a server.
@@ -49,6 +50,7 @@ pub(crate) struct Hall {
     pub(crate) relays: AtomicUsize,
     pub(crate) stopped: AtomicBool,
     pub(crate) events: Mutex<Sender<Value>>,
+    pub(crate) telling: Mutex<Telling>,
     pub(crate) waker: Arc<Waker>,
 }
 

@@ -25,9 +25,6 @@ pub struct Way {
     pub dial: Box<Dial>,
     /// Hears how many clients come before this one, while it waits at the door.
     pub told: Box<dyn Fn(u32) + Send>,
-    /// Whether the peer is known to be a door: it is sent the request alone, and the session waits for
-    /// its answer.
-    pub is_door: bool,
 }
 
 /// Connects to HOST:PORT.
@@ -45,6 +42,45 @@ struct Following {
     since: Instant,
     asked: u64,
     followed: Option<Followed>,
+}
+
+/// Asks a door for a ticket, over a channel to it, and closes that; `told` hears how many clients come before this one. Returns
+/// also how many bytes the door sent.
+///
+/// # Errors
+/// The door's refusal as an error of its kind, as [`Channel::receive_unless_waiting`].
+pub fn ask_door(
+    mut channel: Channel,
+    request: &DoorRequest,
+    told: &dyn Fn(u32),
+) -> Result<(Ticket, u64)> {
+    channel.send(request)?;
+    loop {
+        if let Some(ticket) = channel.receive_unless_waiting::<Ticket>(&(), told)? {
+            let received = channel.meter().total(None).cost.server_to_client;
+            // The door closes in its turn, and nobody waits for it.
+            let _ = channel.close();
+            return Ok((ticket, received));
+        }
+    }
+}
+
+/// Shows a ticket over a fresh channel to its server, where the door was asked for it at `since` and sent so many bytes.
+///
+/// # Errors
+/// [`Error::Transport`](crate::Error::Transport) for a connection that is gone.
+pub fn show_ticket(
+    mut channel: Channel,
+    ticket: &Ticket,
+    (since, received): (Instant, u64),
+) -> Result<Channel> {
+    let seconds = since.elapsed().as_secs_f64();
+    let shown = ShownTicket(ticket.ticket.clone());
+    channel.preface(&shown)?;
+    let (_, request) = DoorRequest::bounds(&());
+    let sent = 2 * HEADER_LEN + request + shown.0.len() as u64;
+    let server = ticket.address.clone();
+    Ok(channel.after(Followed { server, sent, received, seconds }))
 }
 
 /// Returns a channel over `transport` to a server, or to a door that names one.
@@ -86,7 +122,7 @@ pub fn following(
         Ok(Box::new(super::tcp::plain(stream, timeouts)?))
     };
     let dial = move |address: &str| plain(super::tcp::connect(address, timeouts)?);
-    let way = Way { dial: Box::new(dial), told: Box::new(|_| ()), is_door: false };
+    let way = Way { dial: Box::new(dial), told: Box::new(|_| ()) };
     following_by(plain(stream)?, way, request)
 }
 
@@ -114,7 +150,7 @@ impl Following {
                 }
                 _ => {
                     self.header = header.to_vec();
-                    return if self.way.is_door { self.inner.send(begun) } else { Ok(()) };
+                    return Ok(());
                 }
             }
             position += 1;
@@ -155,9 +191,6 @@ impl Transport for Following {
     fn send(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(begun) = &mut self.begun {
             begun.extend_from_slice(bytes);
-            if self.way.is_door {
-                return Ok(());
-            }
         }
         self.inner.send(bytes)
     }

@@ -44,7 +44,7 @@ struct Meeting {
     told: Arc<Mutex<Vec<u32>>>,
 }
 
-fn meeting(is_door: bool) -> Meeting {
+fn meeting() -> Meeting {
     let (near, peer) = transports(PATIENCE);
     let (sender, dialled) = channel();
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -58,7 +58,7 @@ fn meeting(is_door: bool) -> Meeting {
         Ok(Box::new(near))
     };
     let told_place = move |before| hears.lock().unwrap().push(before);
-    let way = Way { dial: Box::new(dial), told: Box::new(told_place), is_door };
+    let way = Way { dial: Box::new(dial), told: Box::new(told_place) };
     let client = following_by(Box::new(near), way, &request()).unwrap();
     Meeting { client, peer, dialled, told }
 }
@@ -83,45 +83,38 @@ fn ticket(address: &str) -> Ticket {
 
 #[test]
 fn a_session_begins_again_with_the_server_that_a_door_names() {
-    for is_door in [false, true] {
-        let Meeting { mut client, mut peer, dialled, told } = meeting(is_door);
-        client.send(&Word([5; 8])).unwrap();
-        assert_eq!(next::<DoorRequest>(&mut peer).amount, Amount::Values(4));
-        if is_door {
-            let held = peer.receive(&mut [0]);
-            assert!(held.is_err(), "what is known to be a door gets nothing of the session");
-        } else {
-            assert_eq!(next::<Word>(&mut peer).0, [5; 8]);
-        }
-        for (position, before) in [2, 0].into_iter().enumerate() {
-            says(&mut peer, &Admission::Waiting { before }, position as u64);
-        }
-        says(&mut peer, &ticket("10.0.0.2:7000"), 2);
-        let server = std::thread::spawn(move || {
-            let (address, mut server) = dialled.recv().unwrap();
-            assert_eq!(address, "10.0.0.2:7000");
-            assert_eq!(next::<ShownTicket>(&mut server).0, vec![7; 20]);
-            assert_eq!(next::<Word>(&mut server).0, [5; 8]);
-            says(&mut server, &Word([6; 8]), 0);
-            server
-        });
-        assert_eq!(client.receive::<Word>(&()).unwrap().0, [6; 8]);
-        let detour = client.detour().unwrap();
-        assert_eq!(detour.server, "10.0.0.2:7000");
-        assert_eq!(detour.sent, 2 * HEADER_LEN + 109 + 20);
-        assert_eq!(*told.lock().unwrap(), [2, 0]);
-        // The session goes on with that server.
-        client.send(&Word([8; 8])).unwrap();
-        let mut server = server.join().unwrap();
-        let mut frame = [0; 13];
-        server.receive(&mut frame).unwrap();
-        assert!(decode_frame::<Word>(&frame, 1, &()).unwrap().is_some());
+    let Meeting { mut client, mut peer, dialled, told } = meeting();
+    client.send(&Word([5; 8])).unwrap();
+    assert_eq!(next::<DoorRequest>(&mut peer).amount, Amount::Values(4));
+    assert_eq!(next::<Word>(&mut peer).0, [5; 8], "it may be a server");
+    for (position, before) in [2, 0].into_iter().enumerate() {
+        says(&mut peer, &Admission::Waiting { before }, position as u64);
     }
+    says(&mut peer, &ticket("10.0.0.2:7000"), 2);
+    let server = std::thread::spawn(move || {
+        let (address, mut server) = dialled.recv().unwrap();
+        assert_eq!(address, "10.0.0.2:7000");
+        assert_eq!(next::<ShownTicket>(&mut server).0, vec![7; 20]);
+        assert_eq!(next::<Word>(&mut server).0, [5; 8]);
+        says(&mut server, &Word([6; 8]), 0);
+        server
+    });
+    assert_eq!(client.receive::<Word>(&()).unwrap().0, [6; 8]);
+    let detour = client.detour().unwrap();
+    assert_eq!(detour.server, "10.0.0.2:7000");
+    assert_eq!(detour.sent, 2 * HEADER_LEN + 109 + 20);
+    assert_eq!(*told.lock().unwrap(), [2, 0]);
+    // The session goes on with that server.
+    client.send(&Word([8; 8])).unwrap();
+    let mut server = server.join().unwrap();
+    let mut frame = [0; 13];
+    server.receive(&mut frame).unwrap();
+    assert!(decode_frame::<Word>(&frame, 1, &()).unwrap().is_some());
 }
 
 #[test]
 fn a_server_that_is_no_door_goes_on() {
-    let Meeting { mut client, mut peer, .. } = meeting(false);
+    let Meeting { mut client, mut peer, .. } = meeting();
     client.send(&Word([5; 8])).unwrap();
     says(&mut peer, &Word([6; 8]), 0);
     assert_eq!(client.receive::<Word>(&()).unwrap().0, [6; 8]);
@@ -131,7 +124,7 @@ fn a_server_that_is_no_door_goes_on() {
 #[test]
 fn refusals_and_servers_that_are_gone_are_errors_of_their_kinds() {
     let kind = |said: &dyn Fn(&mut Memory)| {
-        let Meeting { mut client, mut peer, .. } = meeting(true);
+        let Meeting { mut client, mut peer, .. } = meeting();
         said(&mut peer);
         client.receive::<Word>(&()).err().unwrap().kind()
     };
@@ -146,4 +139,23 @@ fn refusals_and_servers_that_are_gone_are_errors_of_their_kinds() {
     assert_eq!(kind(&|peer| says(peer, &ticket("gone:1"), 0)), "transport");
     assert_eq!(kind(&|peer| says(peer, &ticket("10.0.0.2:7000"), 3)), "peer", "out of order");
     assert_eq!(kind(&|peer| peer.send(&[tags::TICKET, 0xff, 0xff, 0, 0]).unwrap()), "peer");
+}
+
+#[test]
+fn what_is_known_as_a_door_is_asked_first() {
+    let (near, mut door) = transports(PATIENCE);
+    let told = Mutex::new(Vec::new());
+    let hears = |before| told.lock().unwrap().push(before);
+    says(&mut door, &Admission::Waiting { before: 3 }, 0);
+    says(&mut door, &ticket("10.0.0.2:7000"), 1);
+    let asked = Channel::new(Role::Client, Box::new(near));
+    let (given, received) = ask_door(asked, &request(), &hears).unwrap();
+    assert!(given == ticket("10.0.0.2:7000") && *told.lock().unwrap() == [3]);
+    assert_eq!(next::<DoorRequest>(&mut door).kept, [3; 32]);
+    assert!(door.receive(&mut [0]).is_err(), "a door gets nothing of the session");
+    let (near, mut server) = transports(PATIENCE);
+    let channel = Channel::new(Role::Client, Box::new(near));
+    let channel = show_ticket(channel, &given, (Instant::now(), received)).unwrap();
+    assert_eq!(next::<ShownTicket>(&mut server).0, given.ticket);
+    assert_eq!(channel.detour().unwrap().sent, 2 * HEADER_LEN + 109 + 20);
 }
