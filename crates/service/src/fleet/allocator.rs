@@ -367,3 +367,7 @@ fn refuse(
         "identity": asker.map(|asker| asker.key.clone()), "refused": reason, "error": why,
     }));
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod tests;
