@@ -185,9 +185,9 @@ test("refusals of a door name the guilty side", async () => {
   );
 });
 
-test("a door that passes all clients on passes this one on", async () => {
-  await fleet("relay", ["one"], ["--plaintext", "--relay", "always"], async (door) => {
-    await withClient(door.url, {}, async (client) => {
+test("a door that passes all clients on passes this one on, with TLS that ends at the server", async () => {
+  await fleet("relay", ["one"], ["--relay", "always"], async (door) => {
+    await withClient(door.url, { pin: door.pin }, async (client) => {
       for (let count = 0; count < 2; count += 1) {
         const { classes, report } = await client.predict(one);
         assert.deepEqual(classes, expected);
