@@ -42,7 +42,8 @@ test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages
 # The client for browsers and Node (docs/guides/browser.md), into web/src/wasm: crates/web as WebAssembly, and the JavaScript around it.
 wasm: $(WASM)
 
-# The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve`.
+# The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve` and the door of a fleet;
+# against a fleet on Ray where `make test-fleet` has installed that.
 test-browser: $(CORE) $(WASM) web/node_modules/.packages
 	npm --prefix web test
 

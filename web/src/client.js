@@ -1,6 +1,7 @@
 // The client, for a platform that starts workers and opens WebSockets.
 
-import { misuse, TacitError } from "./errors.js";
+import { misuse, pauseAfter, TacitError } from "./errors.js";
+import { Line } from "./line.js";
 import { prediction } from "./prediction.js";
 import { Ring } from "./ring.js";
 
@@ -19,7 +20,7 @@ const NAMES = {
   timeoutSeconds: "idle_seconds",
   sessionSeconds: "session_seconds",
 };
-const OWN = new Set(["pin", "connectSeconds"]);
+const OWN = new Set(["pin", "connectSeconds", "retryFor"]);
 
 /** The address of a server: wss, or ws on this machine alone. */
 function address(text) {
@@ -34,6 +35,11 @@ function address(text) {
     throw misuse("a server is reached by wss://; ws:// is for this machine alone");
   }
   return url.href;
+}
+
+/** The address of a server that the door at `url` names: HOST:PORT, reached as the door is. */
+function beside(url, server) {
+  return address(`${new URL(url).protocol}//${server}`);
 }
 
 /** Options as the module reads them. */
@@ -101,7 +107,7 @@ export function clientOf(platform) {
       } catch (error) {
         return Promise.reject(error);
       }
-      const run = () => this.#session(ready, onProgress);
+      const run = () => this.#tried(ready, onProgress);
       const result = this.#last.then(run, run);
       this.#last = result.catch(() => {});
       return result;
@@ -113,46 +119,57 @@ export function clientOf(platform) {
       this.#worker.stop();
     }
 
+    /** Runs sessions until one succeeds, or fails for a reason that waiting does not change, for up to `retryFor` seconds. */
+    async #tried(given, onProgress) {
+      const until = performance.now() + 1000 * (this.#options.retryFor ?? 0);
+      for (let attempt = 0; ; attempt += 1) {
+        try {
+          return await this.#session(given, onProgress);
+        } catch (error) {
+          const pause = pauseAfter(error, attempt);
+          if (this.#closed || pause === null || performance.now() + pause > until) throw error;
+          onProgress({ phase: "retrying", sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 });
+          await new Promise((resolve) => setTimeout(resolve, pause));
+        }
+      }
+    }
+
     #session({ values, shape }, onProgress) {
       if (this.#closed) return Promise.reject(this.#closed);
-      const ring = Ring.ofSize(ROOM);
-      const waiting = [];
       const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 };
       const progress = (phase) => onProgress({ phase, ...counts });
-      const pour = () => {
-        while (waiting.length > 0) {
-          const bytes = waiting[0];
-          const written = ring.write(bytes);
-          if (written < bytes.length) {
-            waiting[0] = bytes.subarray(written);
-            return;
-          }
-          waiting.shift();
-        }
-        if (socket.over) ring.end();
-      };
-      let socket;
+      let line;
       return new Promise((resolve, reject) => {
         const end = (settle, value) => {
-          socket.close();
+          line.close();
           settle(value);
         };
-        const ended = (reason) => {
-          socket.over = true;
-          if (reason === null) pour();
-          else if (!socket.opened) reject(new TacitError({ kind: "transport", message: reason }));
-          else ring.fail(reason);
+        const received = (count) => {
+          counts.received += count;
+          progress("running");
         };
+        const first = Ring.ofSize(ROOM);
+        const begin = () => this.#worker.post({ predict: { values, shape, ring: first.buffer } });
         this.#worker.listen(
           (message) => {
             if (message.bytes) {
-              socket.send(message.bytes);
+              line.send(message.bytes);
               counts.sent += message.bytes.length;
               progress("running");
             } else if (message.room) {
-              pour();
+              line.pour();
             } else if (message.close) {
-              socket.close();
+              line.close();
+            } else if (message.redirect) {
+              // The worker waits for what comes into the new ring, and reads there why nothing does.
+              line.close();
+              const ring = new Ring(message.ring);
+              line = new Line(platform, ring, received);
+              try {
+                line.open(beside(this.#url, message.redirect), this.#options, () => {}, (reason) => ring.fail(reason));
+              } catch (error) {
+                ring.fail(error.message);
+              }
             } else if (message.told === "waiting") {
               counts.waiting = message.first;
               progress("waiting");
@@ -171,19 +188,8 @@ export function clientOf(platform) {
             end(reject, this.#closed);
           },
         );
-        socket = platform.openSocket(this.#url, this.#options, {
-          opened: () => {
-            socket.opened = true;
-            this.#worker.post({ predict: { values, shape, ring: ring.buffer } });
-          },
-          bytes: (bytes) => {
-            counts.received += bytes.length;
-            waiting.push(bytes);
-            pour();
-            progress("running");
-          },
-          ended,
-        });
+        line = new Line(platform, first, received);
+        line.open(this.#url, this.#options, begin, (reason, lost) => reject(new TacitError({ kind: "transport", message: reason, lost })));
       });
     }
   };

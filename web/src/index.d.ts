@@ -20,6 +20,8 @@ export interface Options {
   connectSeconds?: number;
   timeoutSeconds?: number;
   sessionSeconds?: number;
+  /** Seconds for which a session is tried again, as a whole, when the server is full, about to stop or gone; 0 unless given. */
+  retryFor?: number;
 }
 
 /** An input in row-major order, in the model's units; or several with a leading axis. */
@@ -28,7 +30,7 @@ export type NestedNumbers = number[] | NestedNumbers[];
 
 /** How far a session is. Bytes are those inside the frames of the WebSocket. */
 export interface Progress {
-  phase: "waiting" | "running" | "done";
+  phase: "waiting" | "running" | "done" | "retrying";
   sent: number;
   received: number;
   /** Sessions before this one, of a server that is busy. */
@@ -57,10 +59,12 @@ export class TacitError extends Error {
   readonly kind: Kind;
   /** Seconds after which it is worth trying again, where `kind` is `busy`. */
   readonly retryAfter?: number;
+  /** Whether a connection was lost in a way that may pass, such as a server that is gone. */
+  readonly lost: boolean;
   readonly node?: string;
 }
 
-/** A client of one server. */
+/** A client of one server, or of the door of a fleet, which it follows to the server that the door names. */
 export class Tacit {
   /**
    * Starts a worker for sessions with the server at `url`: wss://HOST:PORT, or ws:// on this machine. It talks to nobody yet: each

@@ -21,14 +21,12 @@ use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::{Known, Policy};
+use crate::telling::Telling;
 use crate::visit::{self, Facts, Model};
 use crate::watch::http::Answer;
 use crate::watch::live::Live;
 use crate::watch::metrics::{self, Metrics, Moment};
 
-/// Events of clients that came to nothing: so many at once, and so many a second.
-const BURST: f64 = 64.0;
-const PER_SECOND: f64 = 16.0;
 /// How long clients of a server that stops should stay away.
 const RESTART: Duration = Duration::from_secs(10);
 
@@ -36,6 +34,8 @@ const RESTART: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     /// Where the server listens.
     pub(crate) address: SocketAddr,
+    /// Where browsers connect, if they may.
+    pub(crate) websocket: Option<SocketAddr>,
     pub(crate) fleet: Option<Arc<Member>>,
     /// Why the door of the fleet was lost the last time.
     pub(crate) door_error: Mutex<Option<String>>,
@@ -62,13 +62,6 @@ pub(crate) struct Shared {
     pub(crate) panics: AtomicUsize,
     pub(crate) reports: Mutex<Sender<Event>>,
     pub(crate) telling: Mutex<Telling>,
-}
-
-/// How many clients that came to nothing are still told of.
-pub(crate) struct Telling {
-    left: f64,
-    since: Instant,
-    untold: u64,
 }
 
 impl Shared {
@@ -295,21 +288,10 @@ impl Shared {
     /// read.
     fn tell(&self, mut event: Event) {
         self.metrics.count(&event);
-        {
-            let mut telling = locked(&self.telling);
-            let now = Instant::now();
-            let passed = now.duration_since(telling.since).as_secs_f64();
-            telling.left = (telling.left + passed * PER_SECOND).min(BURST);
-            telling.since = now;
-            if event.reached == AT_THE_DOOR {
-                if telling.left < 1.0 {
-                    telling.untold += 1;
-                    return;
-                }
-                telling.left -= 1.0;
-            }
-            event.untold = std::mem::take(&mut telling.untold);
-        }
+        let Some(untold) = locked(&self.telling).tells(event.reached == AT_THE_DOOR) else {
+            return;
+        };
+        event.untold = untold;
         if self.options.once {
             self.stopped.store(true, Ordering::SeqCst);
             self.wake();
@@ -365,12 +347,6 @@ impl Shared {
             certificate_expiry,
             revocation_expiry,
         }
-    }
-}
-
-impl Telling {
-    pub(crate) fn new() -> Self {
-        Self { left: BURST, since: Instant::now(), untold: 0 }
     }
 }
 

@@ -19,6 +19,8 @@ extern "C" {
     /// Waits up to so many milliseconds for bytes. Returns how many it has put into `buffer`, or [`ENDED`], [`LOST`] or
     /// [`LATE`].
     fn receive(buffer: &mut [u8], milliseconds: f64) -> i32;
+    /// Goes on with the server at HOST:PORT, over another connection.
+    fn redirect(address: &str);
     /// Why the connection was lost.
     fn reason() -> String;
     /// Tells the page of what happens: `waiting` (sessions before this one) or `done` (inputs, and of how many).
@@ -33,6 +35,7 @@ const LOST: i32 = -1;
 const LATE: i32 = -2;
 
 /// The worker's end of a connection.
+#[derive(Clone, Copy)]
 pub(crate) struct Link {
     idle: Duration,
     total: Duration,
@@ -46,6 +49,21 @@ impl Link {
     pub(crate) fn new(options: &Options) -> Self {
         let (idle, total) = options.patience();
         Self { idle, total, since: Instant::now(), silent: false }
+    }
+
+    /// The link to the server at `address`, which a door has named.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for what is no HOST:PORT.
+    pub(crate) fn to(self, address: &str) -> Result<Self> {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-_[]:".contains(&byte);
+        let parts = address.rsplit_once(':');
+        let parts = parts.filter(|(host, _)| !host.is_empty() && host.bytes().all(known));
+        if parts.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+            return Err(Error::peer("HOST:PORT of a server", "another address"));
+        }
+        redirect(address);
+        Ok(self)
     }
 
     /// How long to wait for the next byte.

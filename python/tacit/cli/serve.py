@@ -157,6 +157,14 @@ class ServeOptions:
         str | None,
         typer.Option(metavar="HOST:PORT", help="Where clients of the fleet reach this server. Default: as it listens."),
     ] = None
+    advertise_websocket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The same for browsers; port 0 is the one of --websocket. The certificate holds HOST.",
+            show_default=False,
+        ),
+    ] = None
     server_id: Annotated[
         str | None, typer.Option(metavar="NAME", help="The server's name in the fleet. Default: by process and time.")
     ] = None
@@ -210,6 +218,7 @@ class ServeOptions:
             fleet=self.fleet,
             fleet_secret=self.fleet_secret,
             advertise=self.advertise,
+            advertise_websocket=self.advertise_websocket,
             server_id=self.server_id,
             budget=None if self.budget is None else budget_of(self.budget),
         )

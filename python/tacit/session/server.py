@@ -56,7 +56,8 @@ class Listening:
     `post_quantum` makes base transfers by ML-KEM-768 as well as by elliptic curves.
     `fleet` (HOST:PORT) is the control address of a door (`tacit.session.door`), and `fleet_secret` the file of its
     secret: clients then come with tickets of that door alone, or are passed on by it. `advertise` (HOST:PORT) is where
-    they reach this server, if not where it listens, and `server_id` its name in the fleet.
+    they reach this server, if not where it listens, `advertise_websocket` the same for browsers (port 0 is the one of
+    `websocket`), and `server_id` its name in the fleet.
     """
 
     listen: str
@@ -97,6 +98,7 @@ class Listening:
     fleet: str | None = None
     fleet_secret: Path | None = None
     advertise: str | None = None
+    advertise_websocket: str | None = None
     server_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
-        chosen |= {"websocket": self.websocket}
+        chosen |= {"websocket": self.websocket, "advertise_websocket": self.advertise_websocket}
         chosen |= {"fleet": self.fleet, "advertise": self.advertise, "server_id": self.server_id}
         counted = {"fleet_secret": self.fleet_secret, "tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}

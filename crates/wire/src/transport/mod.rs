@@ -3,6 +3,7 @@
 //! Sockets, TLS and files of keys are for programs; in a browser (`wasm32`) the page has the
 //! connection, and a transport of its own passes bytes to it.
 
+pub(crate) mod following;
 #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "only sockets are shaped"))]
 pub(crate) mod link;
 pub(crate) mod memory;
@@ -11,8 +12,6 @@ pub(crate) mod memory;
 pub(crate) mod authority;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod certificate;
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) mod following;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod incoming;
 #[cfg(not(target_arch = "wasm32"))]

@@ -361,6 +361,14 @@ pub fn connect(server: &str, timeouts: Timeouts) -> Result<TcpStream> {
     Err(Error::connection(kind, format!("no server answers at {server}: {why}")))
 }
 
+/// A transport without encryption to a server on this machine.
+pub(crate) fn plain(stream: TcpStream, timeouts: Timeouts) -> Result<Tcp> {
+    if !stream.peer_addr().is_ok_and(|address| address.ip().is_loopback()) {
+        return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+    }
+    Tcp::new(stream, None, Zeroizing::default(), timeouts)
+}
+
 /// Returns a channel without encryption or authentication.
 ///
 /// # Errors

@@ -14,6 +14,11 @@ impl Incoming {
         Self { websocket: Some(WebSocket::Asked(asked)), ..self }
     }
 
+    /// Whether its client came to where WebSockets are served.
+    pub const fn is_websocket(&self) -> bool {
+        self.websocket.is_some()
+    }
+
     /// Takes bytes that have arrived inside TLS, out of the frames of a WebSocket if there is one.
     pub(super) fn take(&mut self, part: &mut [u8]) -> Result<()> {
         match &mut self.websocket {
