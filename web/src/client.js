@@ -21,6 +21,10 @@ const NAMES = {
 };
 const OWN = new Set(["pin", "connectSeconds"]);
 
+/** Phases of a session, and what stands for no layer alone (crates/web/src/link.rs). */
+const PHASES = new Set(["setup", "offline", "online"]);
+const NO_LAYER = 0xffffffff;
+
 /** The address of a server: wss, or ws on this machine alone. */
 function address(text) {
   let url;
@@ -94,14 +98,14 @@ export function clientOf(platform) {
     }
 
     /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
-    predict(given, { onProgress = () => {} } = {}) {
+    predict(given, { onProgress = () => {}, onBytes = () => {} } = {}) {
       let ready;
       try {
         ready = input(given);
       } catch (error) {
         return Promise.reject(error);
       }
-      const run = () => this.#session(ready, onProgress);
+      const run = () => this.#session(ready, onProgress, onBytes);
       const result = this.#last.then(run, run);
       this.#last = result.catch(() => {});
       return result;
@@ -113,11 +117,11 @@ export function clientOf(platform) {
       this.#worker.stop();
     }
 
-    #session({ values, shape }, onProgress) {
+    #session({ values, shape }, onProgress, onBytes) {
       if (this.#closed) return Promise.reject(this.#closed);
       const ring = Ring.ofSize(ROOM);
       const waiting = [];
-      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 };
+      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null };
       const progress = (phase) => onProgress({ phase, ...counts });
       const pour = () => {
         while (waiting.length > 0) {
@@ -146,6 +150,7 @@ export function clientOf(platform) {
         this.#worker.listen(
           (message) => {
             if (message.bytes) {
+              onBytes("sent", message.bytes);
               socket.send(message.bytes);
               counts.sent += message.bytes.length;
               progress("running");
@@ -159,6 +164,9 @@ export function clientOf(platform) {
             } else if (message.told === "done") {
               [counts.done, counts.inputs] = [message.first, message.second];
               progress("done");
+            } else if (PHASES.has(message.told)) {
+              counts.step = { phase: message.told, layer: message.first === NO_LAYER ? null : message.first };
+              progress("running");
             } else if (message.answer) {
               end(resolve, prediction(message.answer));
             } else if (message.failed) {
@@ -177,6 +185,7 @@ export function clientOf(platform) {
             this.#worker.post({ predict: { values, shape, ring: ring.buffer } });
           },
           bytes: (bytes) => {
+            onBytes("received", bytes);
             counts.received += bytes.length;
             waiting.push(bytes);
             pour();

@@ -36,6 +36,15 @@ export interface Progress {
   /** Inputs whose results are here, and all of them, once there is one. */
   done: number;
   inputs: number;
+  /** What runs now: a layer by its place in the plan, null for what is for no layer alone. */
+  step: { phase: "setup" | "offline" | "online"; layer: number | null } | null;
+}
+
+/** What a page may be told while a session runs. */
+export interface Watching {
+  onProgress?: (progress: Progress) => void;
+  /** Gets the bytes that leave and arrive, inside the frames of the WebSocket, as they do; they are not to be changed. */
+  onBytes?: (direction: "sent" | "received", bytes: Uint8Array) => void;
 }
 
 /** What a session gave. */
@@ -68,7 +77,7 @@ export class Tacit {
    */
   static connect(url: string, options?: Options): Promise<Tacit>;
   /** Runs a session, after those that were asked for before. */
-  predict(input: Input, options?: { onProgress?: (progress: Progress) => void }): Promise<Prediction>;
+  predict(input: Input, options?: Watching): Promise<Prediction>;
   /** Ends the worker, and a session that runs. */
   close(): void;
 }
