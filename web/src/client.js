@@ -75,6 +75,8 @@ export function clientOf(platform) {
     #worker;
     #last = Promise.resolve();
     #closed = null;
+    /** Ends the session that runs with an error. */
+    #breakOff = () => {};
 
     constructor(url, options, worker) {
       [this.#url, this.#options, this.#worker] = [url, options, worker];
@@ -115,6 +117,7 @@ export function clientOf(platform) {
     close() {
       this.#closed ??= misuse("the client is closed");
       this.#worker.stop();
+      this.#breakOff(this.#closed);
     }
 
     #session({ values, shape }, onProgress, onBytes) {
@@ -137,14 +140,16 @@ export function clientOf(platform) {
       };
       let socket;
       return new Promise((resolve, reject) => {
+        this.#breakOff = (error) => end(reject, error);
         const end = (settle, value) => {
+          this.#breakOff = () => {};
           socket.close();
           settle(value);
         };
         const ended = (reason) => {
           socket.over = true;
           if (reason === null) pour();
-          else if (!socket.opened) reject(new TacitError({ kind: "transport", message: reason }));
+          else if (!socket.opened) end(reject, new TacitError({ kind: "transport", message: reason }));
           else ring.fail(reason);
         };
         this.#worker.listen(

@@ -21,11 +21,11 @@ export function tacit(...words) {
   return JSON.parse(out);
 }
 
-/** Compiles the network of digits under a rounding; returns the file. */
-export function compiled(rounding) {
-  const file = path.join(folder, `${rounding}.tacit`);
+/** Compiles the network of digits under a rounding, and further options; returns the file. */
+export function compiled(rounding, ...options) {
+  const file = path.join(folder, `${rounding}${options.length > 0 ? "-with-options" : ""}.tacit`);
   const calibration = path.join(ASSETS, "mnist_calibration.npz");
-  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding);
+  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding, ...options);
   return file;
 }
 
@@ -42,6 +42,11 @@ print(*x.shape)`;
   return { file: path.join(folder, "digits.npy"), data, shape };
 }
 
+/** Runs a program of Python in the tests' folder; gives what it prints. */
+export function python(program) {
+  return execFileSync(PYTHON, ["-c", program], { cwd: folder, encoding: "utf8" }).trim();
+}
+
 /** What a report says of costs but for seconds. */
 export function cost({ bytes, rounds, phases, layers }) {
   return JSON.parse(JSON.stringify({ bytes, rounds, phases, layers }, (name, value) => (name === "seconds" ? undefined : value)));
@@ -54,8 +59,8 @@ export class Server {
     const server = new Server();
     server.process = spawn(PYTHON, words, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
     server.lines = createInterface({ input: server.process.stdout })[Symbol.asyncIterator]();
-    const { listening, websocket, pin } = await server.next();
-    [server.address, server.pin] = [listening, pin];
+    const { listening, websocket, pin, page } = await server.next();
+    [server.address, server.pin, server.page] = [listening, pin, page];
     server.url = `${pin ? "wss" : "ws"}://${websocket}`;
     return server;
   }
