@@ -82,7 +82,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.
-wheel: build/venv-wheel/.packages
+wheel: build/venv-wheel/.packages $(PAGE)/.files
 	scripts/wheels.sh build/venv-wheel/bin/python build/wheels
 
 # Builds them twice from nothing, from two clones of HEAD in folders of different names, and compares them.

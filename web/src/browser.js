@@ -4,6 +4,7 @@ import { clientOf } from "./client.js";
 import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
+export { inputOf } from "./preprocessing.js";
 
 const platform = {
   check({ pin }) {

@@ -1,6 +1,7 @@
 // The client, for a platform that starts workers and opens WebSockets.
 
 import { misuse, TacitError } from "./errors.js";
+import { arePictures, inputsOf } from "./pictures.js";
 import { prediction } from "./prediction.js";
 import { Ring } from "./ring.js";
 
@@ -19,7 +20,7 @@ const NAMES = {
   timeoutSeconds: "idle_seconds",
   sessionSeconds: "session_seconds",
 };
-const OWN = new Set(["pin", "connectSeconds"]);
+const OWN = new Set(["pin", "connectSeconds", "preprocessing"]);
 
 /** Phases of a session, and what stands for no layer alone (crates/web/src/link.rs). */
 const PHASES = new Set(["setup", "offline", "online"]);
@@ -100,14 +101,10 @@ export function clientOf(platform) {
     }
 
     /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
-    predict(given, { onProgress = () => {}, onBytes = () => {} } = {}) {
-      let ready;
-      try {
-        ready = input(given);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      const run = () => this.#session(ready, onProgress, onBytes);
+    predict(given, { onProgress = () => {}, onBytes = () => {}, preprocessing = this.#options.preprocessing } = {}) {
+      const ready = arePictures(given) ? inputsOf(given, preprocessing).then(input) : new Promise((resolve) => resolve(input(given)));
+      const run = async () => this.#session(await ready, onProgress, onBytes);
+      ready.catch(() => {});
       const result = this.#last.then(run, run);
       this.#last = result.catch(() => {});
       return result;

@@ -16,14 +16,41 @@ export interface Options {
   graphDigest?: string;
   /** Refuse a server that does not show this commitment to its model. */
   modelCommitment?: string;
+  /** How pictures become inputs of the model. */
+  preprocessing?: Preprocessing | Preset;
   /** Seconds until the WebSocket is open, without a byte of the server, and of a whole session. */
   connectSeconds?: number;
   timeoutSeconds?: number;
   sessionSeconds?: number;
 }
 
-/** An input in row-major order, in the model's units; or several with a leading axis. */
-export type Input = Float32Array | { data: Float32Array; shape: number[] } | NestedNumbers;
+/** How pixels become inputs: the fields of `tacit compile --preprocess FILE`, or a preset of Tacit's. */
+export interface Preprocessing {
+  resize?: number | null;
+  crop?: number | null;
+  channel_order?: "RGB" | "BGR" | "L";
+  scale?: number;
+  mean?: number[];
+  std?: number[];
+  resample?: "bilinear" | "bicubic";
+}
+export type Preset = "imagenet" | "mobilenet" | "caffe-squeezenet" | "cifar10" | "mnist" | "unit" | "raw";
+
+/** A picture; in Node RGBA pixels alone. */
+export type Picture =
+  | { data: Uint8ClampedArray; width: number; height: number }
+  | Blob
+  | ImageBitmap
+  | HTMLCanvasElement
+  | OffscreenCanvas
+  | HTMLImageElement
+  | HTMLVideoElement;
+
+/**
+ * An input in row-major order, in the model's units (samples of sound are a Float32Array); or several with a leading axis; or
+ * pictures, which go through the model's preprocessing.
+ */
+export type Input = Float32Array | { data: Float32Array; shape: number[] } | NestedNumbers | Picture | Picture[];
 export type NestedNumbers = number[] | NestedNumbers[];
 
 /** How far a session is. Bytes are those inside the frames of the WebSocket. */
@@ -40,9 +67,11 @@ export interface Progress {
   step: { phase: "setup" | "offline" | "online"; layer: number | null } | null;
 }
 
-/** What a page may be told while a session runs. */
+/** What a prediction may be told, and what a page may be told while it runs. */
 export interface Watching {
   onProgress?: (progress: Progress) => void;
+  /** How the pictures of this prediction become inputs, in the place of the client's own. */
+  preprocessing?: Preprocessing | Preset;
   /** Gets the bytes that leave and arrive, inside the frames of the WebSocket, as they do; they are not to be changed. */
   onBytes?: (direction: "sent" | "received", bytes: Uint8Array) => void;
 }
@@ -81,3 +110,6 @@ export class Tacit {
   /** Ends the worker, and a session that runs. */
   close(): void;
 }
+
+/** The input that a picture becomes, as `predict` sends it. */
+export function inputOf(pixels: { data: Uint8ClampedArray; width: number; height: number }, preprocessing: Preprocessing | Preset): { data: Float32Array; shape: number[] };

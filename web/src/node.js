@@ -10,6 +10,7 @@ import { clientOf } from "./client.js";
 import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
+export { inputOf } from "./preprocessing.js";
 
 /** Connects by TLS to the server with this key, whoever certified it. */
 function pinned(pin) {

@@ -118,6 +118,7 @@ async function ask() {
   answer.clear();
   progress.reset();
   traffic.begin();
+  if (one("answer").getBoundingClientRect().top > window.innerHeight - 80) one("answer").scrollIntoView({ block: "start" });
   const state = one("state");
   state.textContent = "Connecting …";
   const update = eachFrame(() => running && traffic.draw());
