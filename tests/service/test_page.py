@@ -9,8 +9,11 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from encoders import write
 from faults.parties import ask
 from tacit.cli.serve import PAGE_ADDRESS, ServeOptions
+from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.reading import Reading
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session import page
@@ -147,7 +150,7 @@ def test_tables_that_cannot_be_are_refused(job):
 
 def test_what_the_page_may_know_is_what_clients_learn(job):
     offering = {"name": "small", "graph_digest": "ab", "commitment": None, "card": None, "plan_digests": ["cd"]}
-    path, kind, content, packed = page.facts([Served(job.model, {"reveal": "label"})], [offering], "output")
+    ((path, kind, content, packed),) = page.facts([Served(job.model, {"reveal": "label"})], [offering], "output")
     assert (path, kind) == ("/model.json", "application/json")
     assert packed is None or gzip.decompress(packed) == content
     (known,) = json.loads(content)["models"]
@@ -155,6 +158,18 @@ def test_what_the_page_may_know_is_what_clients_learn(job):
     assert known["input"]["shape"] == list(model.input_shape)
     assert (known["name"], known["reveal"], known["preprocessing"], known["text"]) == ("small", "label", None, None)
     assert str(job.model) not in content.decode()
+
+
+def test_models_of_text_come_with_what_clients_need(tmp_path):
+    compiled = tmp_path / "encoder.tacit"
+    source = write(tmp_path / "encoder", pooling="mean_tokens")
+    compile_model(source, compiled, options=Options(reading=Reading(16, public_embedding=True)))
+    offering = {"name": "encoder", "graph_digest": "ab", "commitment": None, "card": None, "plan_digests": ["cd"]}
+    (_, _, content, _), (path, kind, text, _) = page.facts([Served(compiled)], [offering], "output")
+    (known,) = json.loads(content)["models"]
+    assert known["text"] == {"file": "text/0.text", "sequence": 16, "pooling": "mean"}
+    assert (path, kind) == ("/text/0.text", "application/octet-stream")
+    assert text == compiled.with_suffix(".text").read_bytes()
 
 
 def test_files_of_a_folder_by_their_kinds(tmp_path):

@@ -5,6 +5,7 @@ import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
 export { inputOf } from "./preprocessing.js";
+export { cosine, Text } from "./text.js";
 
 const platform = {
   check({ pin }) {

@@ -113,3 +113,19 @@ export class Tacit {
 
 /** The input that a picture becomes, as `predict` sends it. */
 export function inputOf(pixels: { data: Uint8ClampedArray; width: number; height: number }, preprocessing: Preprocessing | Preset): { data: Float32Array; shape: number[] };
+
+/** How a model reads text: the file X.text that `tacit compile` writes for clients. */
+export class Text {
+  /** Reads the bytes of the file; refuses tokenizers that are not of BERT's kind. */
+  constructor(bytes: Uint8Array);
+  readonly sequence: number;
+  readonly pooling: "mean" | "cls" | "hidden" | "classes" | "tokens" | "spans";
+  readonly labels: string[];
+  /** The input of texts, how many tokens each has, and how many of them count. A tab parts two texts that are read together. */
+  inputs(texts: string[]): { data: Float32Array; shape: number[]; lengths: number[]; kept: number[] };
+  /** Embeddings of real outputs, where `pooling` is mean or cls; else null. */
+  embeddings(logits: ArrayLike<number>[], kept: number[]): number[][] | null;
+}
+
+/** The cosine of the angle between two vectors. */
+export function cosine(first: ArrayLike<number>, second: ArrayLike<number>): number;

@@ -11,6 +11,7 @@ import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
 export { inputOf } from "./preprocessing.js";
+export { cosine, Text } from "./text.js";
 
 /** Connects by TLS to the server with this key, whoever certified it. */
 function pinned(pin) {

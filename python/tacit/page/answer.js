@@ -1,11 +1,12 @@
 // The answer: the best classes, as far as the server reveals them.
 
 import { drawn, made, one } from "./dom.js";
+import { show as showSentences } from "./sentences.js";
 
 const BEST = 5;
 
 /** Probabilities of logits. */
-function softmax(logits) {
+export function softmax(logits) {
   const most = Math.max(...logits);
   const powers = logits.map((logit) => Math.exp(logit - most));
   const sum = powers.reduce((all, power) => all + power, 0);
@@ -14,13 +15,19 @@ function softmax(logits) {
 
 const name = (labels, index) => labels[index] ?? `class ${index}`;
 
-/** Shows the prediction of one input. */
-export function show({ classes, logits, outputs, report }, model) {
+/** Shows the prediction of an input. */
+export function show(prediction, model, input) {
+  const { classes, logits, outputs, report } = prediction;
   const labels = report.labels?.length ? report.labels : model.labels;
   const shape = model.output.shape.filter((length) => length > 1);
   one("result").hidden = false;
   one("classes").replaceChildren();
   one("result-note").textContent = "";
+  one("found").hidden = true;
+  if (input.sentences) {
+    one("best").textContent = showSentences(prediction, input, labels);
+    return;
+  }
   if (logits === null) {
     const certain = report.certain && outputs.length === 2 ? Number(report.certain) / Number(outputs[1]) : null;
     one("best").textContent = report.reveal === "bucket" ? `bucket ${classes[0]}` : name(labels, classes[0]);

@@ -17,6 +17,7 @@ export function preprocessingOf({ preprocessing, input }) {
 
 /** The side of a model's square grey pictures that may be drawn by hand; null for other models. */
 export function drawable(model) {
+  if (model.text !== null) return null;
   const preprocessing = preprocessingOf(model);
   const [channels, height, width] = model.input.shape;
   return preprocessing?.channel_order === "L" && channels === 1 && height === width && height <= 64 ? height : null;

@@ -6,12 +6,13 @@ import { eachFrame, made, one } from "./dom.js";
 import { pad as watchPad } from "./draw.js";
 import { drawable, layersOf, length, models, preprocessingOf } from "./facts.js";
 import { layers as showLayers } from "./progress.js";
+import * as sentences from "./sentences.js";
 import * as session from "./session.js";
 import * as sources from "./sources.js";
 import { tabs } from "./tabs.js";
 import { traffic as watchTraffic } from "./traffic.js";
 
-const LEARNS = { output: "the scores of all classes", label: "the best class", bucket: "the bucket of the score" };
+const LEARNS = { output: "all outputs of the model", label: "the best class", bucket: "the bucket of the score" };
 
 let model = null;
 let input = null;
@@ -89,12 +90,14 @@ function choose(chosen) {
   answer.clear();
   one("state").textContent = "Nothing was asked yet.";
   one("numbers-help").textContent = `The model takes ${length(model)} numbers (${model.input.shape.join(" × ")}).`;
-  const pictures = preprocessingOf(model) !== null;
+  sentences.explain(model);
+  const pictures = preprocessingOf(model) !== null && model.text === null;
   tabs(
     [
       ...(drawable(model) === null ? [] : [["draw", "Draw"]]),
       ...(pictures ? [["picture", "Picture"], ["camera", "Camera"]] : []),
-      ...(length(model) <= 4096 ? [["numbers", "Numbers"]] : []),
+      ...(sentences.readsText(model) ? [["text", "Sentences"]] : []),
+      ...(length(model) <= 4096 && model.text === null ? [["numbers", "Numbers"]] : []),
     ],
     (name) => {
       shown = name;
@@ -113,6 +116,7 @@ function showDigests(pairs) {
 
 async function ask() {
   if (input === null || running) return;
+  const asked = input;
   running = true;
   ready();
   answer.clear();
@@ -138,15 +142,15 @@ async function ask() {
     },
   };
   try {
-    const prediction = await session.ask(model.name, input, watching);
+    const prediction = await session.ask(model.name, asked, watching);
     running = false;
     progress.end(prediction.report);
     traffic.end(prediction.report);
-    answer.show(prediction, model);
+    answer.show(prediction, model, asked);
     one("learns").textContent = LEARNS[prediction.report.reveal] ?? one("learns").textContent;
     const { digest } = prediction.report;
     showDigests([["Plan", digest ?? model.plan_digests[0]], ["Graph", model.graph_digest], ["Commitment", model.commitment]]);
-    state.textContent = `The answer is ${one("best").textContent}, after ${prediction.report.seconds.toFixed(1)} s${prediction.report.resumed ? ", in a session that went on from the last" : ""}.`;
+    state.textContent = `The answer is ${asked.sentences ? "here" : one("best").textContent}, after ${prediction.report.seconds.toFixed(1)} s${prediction.report.resumed ? ", in a session that went on from the last" : ""}.`;
   } catch (error) {
     running = false;
     progress.stop();
@@ -183,6 +187,7 @@ const pad = watchPad(() => {
 sources.picture((pixels) => takePixels("picture", pixels), fail);
 const camera = sources.camera((pixels) => takePixels("camera", pixels), fail);
 sources.numbers(() => length(model), (values) => take("numbers", { data: values, shape: model.input.shape }), fail);
+sentences.watch(() => model, (made_) => take("text", made_), fail);
 one("ask").addEventListener("click", ask);
 one("stop").addEventListener("click", session.stop);
 one("fields").addEventListener("submit", (event) => event.preventDefault());

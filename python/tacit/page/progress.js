@@ -5,18 +5,28 @@ import { duration, made, one, size } from "./dom.js";
 /** Shows which layer runs; `layers` are those of the model. */
 export function layers(all) {
   const items = all.map(({ name, operator }) =>
-    made("li", {}, made("span", { className: "name" }, name), made("span", { className: "cost" }, operator || "the server's share of the answer")),
+    made("li", {}, made("span", { className: "name" }, name.replaceAll(".", ".\u200b")), made("span", { className: "cost" }, operator || "the server's share of the answer")),
   );
   one("layers").replaceChildren(...items);
   one("bar").max = items.length;
   one("bar").value = 0;
 
+  /** Keeps the layer that runs in sight, of a list that scrolls. */
+  function follow(item) {
+    const list = one("layers");
+    const place = item.offsetTop - list.offsetTop;
+    if (place < list.scrollTop || place + item.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = place;
+  }
+
   function mark(active, done) {
     items.forEach((item, place) => {
       item.classList.toggle("is-active", place === active);
       item.classList.toggle("is-done", place < done);
-      if (place === active) item.setAttribute("aria-current", "step");
-      else item.removeAttribute("aria-current");
+      if (place === active) {
+        item.setAttribute("aria-current", "step");
+        follow(item);
+      }
+      if (place !== active) item.removeAttribute("aria-current");
     });
     one("bar").value = done;
   }

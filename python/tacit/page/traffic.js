@@ -99,11 +99,12 @@ function showChart({ points, bands }) {
   const x = (at) => left + (at / end) * (width - left - right);
   const y = (bytes) => height - bottom - (bytes / most) * (height - top - bottom);
   const parts = [];
-  const online = bands.findLast(([, phase]) => phase === "online");
-  if (online) {
-    const from = x(Math.min(online[0], end));
-    parts.push(drawn("rect", { class: "band", x: from, y: top, width: width - right - from, height: height - top - bottom }));
-    parts.push(drawn("text", { x: Math.min(from + 6, width - 60), y: top + 16 }, "online"));
+  // Each input of a session is prepared and then runs.
+  for (const [place, [at, phase]] of bands.entries()) {
+    if (phase !== "online") continue;
+    const [from, to] = [at, bands[place + 1]?.[0] ?? end].map((seconds) => x(Math.min(seconds, end)));
+    parts.push(drawn("rect", { class: "band", x: from, y: top, width: Math.max(to - from, 0), height: height - top - bottom }));
+    if (to - from > 50) parts.push(drawn("text", { x: from + 6, y: top + 16 }, "online"));
   }
   for (const share of [0, 0.5, 1]) {
     parts.push(drawn("line", { class: "axis", x1: left, x2: width - right, y1: y(share * most), y2: y(share * most) }));

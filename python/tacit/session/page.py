@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 from typing import Any
 
-from tacit.data.text import Text
+from tacit.data.text import file_of
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session.models import Served
@@ -61,22 +61,29 @@ def file(path: str, content: bytes, kind: str | None = None) -> File:
     return path, kind, content, packed if len(packed) < len(content) else None
 
 
-def facts(served: Sequence[Served], offerings: Sequence[dict[str, Any]], reveal: str) -> File:
+def facts(served: Sequence[Served], offerings: Sequence[dict[str, Any]], reveal: str) -> list[File]:
     """The file model.json: for each model what clients learn of it anyhow, and how pictures and texts become inputs.
+
+    Beside it a file X.text for each model that reads text, as `compile` writes it for clients.
 
     `reveal` is what clients learn of results where a model says nothing of its own.
     """
-    known = [
-        {**of_model(Model(one.path)), "reveal": one.options.get("reveal", reveal), **offered}
-        for one, offered in zip(served, offerings, strict=True)
-    ]
-    return file(FACTS, json.dumps({"models": known}).encode(), "application/json")
+    known, texts = [], []
+    for place, (one, offered) in enumerate(zip(served, offerings, strict=True)):
+        model = Model(one.path)
+        text = None
+        if model.text is not None:
+            path = f"/text/{place}.text"
+            texts.append(file(path, file_of(model.text), "application/octet-stream"))
+            text = {"file": path[1:], "sequence": model.text.sequence, "pooling": model.text.pooling}
+        known.append({**of_model(model), "text": text, "reveal": one.options.get("reveal", reveal), **offered})
+    return [file(FACTS, json.dumps({"models": known}).encode(), "application/json"), *texts]
 
 
 def of_model(model: Model) -> dict[str, Any]:
     """What may be known of a model: shapes, ranges, names of classes, layers, preprocessing."""
     description = model.description
-    preprocessing, text = model.preprocessing, model.text
+    preprocessing = model.preprocessing
     return {
         "suite": description["suite"],
         "input": description["input"],
@@ -84,10 +91,4 @@ def of_model(model: Model) -> dict[str, Any]:
         "labels": description.get("labels", []),
         "layers": description["layers"],
         "preprocessing": None if preprocessing is None else asdict(preprocessing),
-        "text": None if text is None else of_text(text),
     }
-
-
-def of_text(text: Text) -> dict[str, Any]:
-    """How text becomes inputs, but for the tables of an embedding, which are large."""
-    return {"sequence": text.sequence, "pooling": text.pooling, "labels": list(text.labels)}

@@ -214,9 +214,9 @@ class Server:
     def show(self) -> None:
         """Show the page with the models as they are now, where one is shown."""
         if self.files:
-            self.core.show([*self.files, self.facts()])
+            self.core.show([*self.files, *self.facts()])
 
-    def facts(self) -> page.File:
+    def facts(self) -> list[page.File]:
         """What the page may know of the models."""
         served = models.read(self.source).models
         return page.facts(served, self.offerings, Reveal.of(self.listening.reveal).options()["reveal"])

@@ -113,3 +113,16 @@ fn tables_that_cannot_be_are_refused() {
     assert!(Pages::new(vec![file("/", "text/css\r\nSet-Cookie: a")]).is_err());
     assert!(Pages::new(vec![file("/", "a"), file("/", "b")]).is_err());
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_are_too_strange(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300), at in 0..60_usize) {
+        let pages = pages();
+        let _ = pages.answer(&bytes, |_| true);
+        let mut request = b"GET /long.wasm HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n".to_vec();
+        request.splice(at..at, bytes);
+        if let Some(sending) = pages.answer(&request, |_| true) {
+            proptest::prop_assert!(sending.next().starts_with(b"HTTP/1.1 "));
+        }
+    }
+}
