@@ -206,8 +206,10 @@ $(PACKAGES): requirements/main.lock
 	.venv/$(INSTALL) requirements/main.lock
 	touch $@
 
-# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole.
-WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128'
+# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole. The module, which wheels
+# hold, does not name the folder of cargo.
+CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
+WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128 --remap-path-prefix=$(CARGO_FOLDER)=/cargo'
 WASM_MODULE := target/wasm32-unknown-unknown/wasm/tacit_web.wasm
 $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindgen/Cargo.* web/bindgen/src/*)
 	rustup target add wasm32-unknown-unknown
