@@ -91,6 +91,8 @@ function choose(chosen) {
   one("state").textContent = "Nothing was asked yet.";
   one("numbers-help").textContent = `The model takes ${length(model)} numbers (${model.input.shape.join(" × ")}).`;
   sentences.explain(model);
+  // Photographs in colour are what such models were trained with.
+  one("invert").parentElement.hidden = preprocessingOf(model)?.channel_order !== "L";
   const pictures = preprocessingOf(model) !== null && model.text === null;
   tabs(
     [
