@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from faults.parties import ask
 from tacit.cli.serve import PAGE_ADDRESS, ServeOptions
 from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.reading import Reading
+from tacit.data.text import read
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session import page
@@ -60,6 +62,14 @@ def asked(server: Server, path: str = "/", method: str = "GET", host: str | None
     return int(first.split()[1]), dict(line.lower().split(": ", 1) for line in lines), body
 
 
+def until(happened) -> None:
+    """Wait for something, and not for ever."""
+    end = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("plaintext", [True, False], ids=["plaintext", "tls"])
 def test_files_are_shown_beside_sessions(job, plaintext):
     with showing(job, plaintext=plaintext) as (server, told):
@@ -81,8 +91,10 @@ def test_files_are_shown_beside_sessions(job, plaintext):
         assert told == []
         trust = {"plaintext": True} if plaintext else {"plaintext": False, "pin": server.pin}
         assert job.right(ask(server.address, job.x, timeout_seconds=30, connect_seconds=30, **trust))
+        until(lambda: told)
         WebSocket(server.websocket, encrypted=not plaintext).stream.close()
-    assert [line["end"] for line in told][:1] == ["finished"]
+        until(lambda: len(told) > 1)
+    assert [line["end"] for line in told] == ["finished", "failed"]
 
 
 def test_other_requests_are_refused_and_told(job):
@@ -90,9 +102,7 @@ def test_other_requests_are_refused_and_told(job):
         assert asked(server, method="POST")[0] == 400
         assert asked(server, host="evil.org")[0] == 403
         assert asked(server, "/" + "a" * 9000)[0] == 431
-        until = time.monotonic() + 20
-        while len(told) < 3 and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: len(told) >= 3)
     assert [(line["end"], line["reached"]) for line in told] == [("failed", "door")] * 3
 
 
@@ -169,7 +179,9 @@ def test_models_of_text_come_with_what_clients_need(tmp_path):
     (known,) = json.loads(content)["models"]
     assert known["text"] == {"file": "text/0.text", "sequence": 16, "pooling": "mean"}
     assert (path, kind) == ("/text/0.text", "application/octet-stream")
-    assert text == compiled.with_suffix(".text").read_bytes()
+    shown = tmp_path / "shown.text"
+    shown.write_bytes(text)
+    assert read(shown) == read(compiled.with_suffix(".text"))
 
 
 def test_files_of_a_folder_by_their_kinds(tmp_path):
@@ -192,3 +204,6 @@ def test_where_the_page_is_shown():
         ServeOptions().listening()
     with pytest.raises(MisuseError, match="--websocket"):
         Listening("127.0.0.1:0", page=True)
+    fleet = {"fleet": "127.0.0.1:1", "fleet_secret": Path("secret")}
+    with pytest.raises(MisuseError, match="by itself"):
+        Listening("127.0.0.1:0", page=True, websocket="127.0.0.1:0", **fleet)

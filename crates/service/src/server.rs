@@ -122,7 +122,7 @@ impl Server {
     /// # Errors
     /// [`Error::Misuse`] for a server at which no browsers connect.
     pub fn show(&self, pages: Pages) -> Result<()> {
-        if self.websocket.is_none() {
+        if self.websocket_address().is_none() {
             return Err(Error::misuse(
                 "a page is shown where browsers connect: add --websocket HOST:PORT",
             ));

@@ -120,6 +120,8 @@ class Listening:
             raise MisuseError("--origin names pages that connect by --websocket, which is missing")
         if self.page and self.websocket is None:
             raise MisuseError("--page is shown where browsers connect: --websocket HOST:PORT is missing")
+        if self.page and self.fleet is not None:
+            raise MisuseError("--page is for a server by itself: clients of a fleet begin at its door")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
