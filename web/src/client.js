@@ -2,6 +2,7 @@
 
 import { misuse, pauseAfter, TacitError } from "./errors.js";
 import { Line } from "./line.js";
+import { arePictures, inputsOf } from "./pictures.js";
 import { prediction } from "./prediction.js";
 import { Ring } from "./ring.js";
 
@@ -20,7 +21,11 @@ const NAMES = {
   timeoutSeconds: "idle_seconds",
   sessionSeconds: "session_seconds",
 };
-const OWN = new Set(["pin", "connectSeconds", "retryFor"]);
+const OWN = new Set(["pin", "connectSeconds", "preprocessing", "retryFor"]);
+
+/** Phases of a session, and what stands for no layer alone (crates/web/src/link.rs). */
+const PHASES = new Set(["setup", "offline", "online"]);
+const NO_LAYER = 0xffffffff;
 
 /** The address of a server: wss, or ws on this machine alone. */
 function address(text) {
@@ -77,6 +82,8 @@ export function clientOf(platform) {
     #worker;
     #last = Promise.resolve();
     #closed = null;
+    /** Ends the session that runs with an error. */
+    #breakOff = () => {};
 
     constructor(url, options, worker) {
       [this.#url, this.#options, this.#worker] = [url, options, worker];
@@ -100,14 +107,10 @@ export function clientOf(platform) {
     }
 
     /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
-    predict(given, { onProgress = () => {} } = {}) {
-      let ready;
-      try {
-        ready = input(given);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      const run = () => this.#tried(ready, onProgress);
+    predict(given, { onProgress = () => {}, onBytes = () => {}, preprocessing = this.#options.preprocessing } = {}) {
+      const ready = arePictures(given) ? inputsOf(given, preprocessing).then(input) : new Promise((resolve) => resolve(input(given)));
+      const run = async () => this.#tried(await ready, onProgress, onBytes);
+      ready.catch(() => {});
       const result = this.#last.then(run, run);
       this.#last = result.catch(() => {});
       return result;
@@ -117,35 +120,39 @@ export function clientOf(platform) {
     close() {
       this.#closed ??= misuse("the client is closed");
       this.#worker.stop();
+      this.#breakOff(this.#closed);
     }
 
     /** Runs sessions until one succeeds, or fails for a reason that waiting does not change, for up to `retryFor` seconds. */
-    async #tried(given, onProgress) {
+    async #tried(given, onProgress, onBytes) {
       const until = performance.now() + 1000 * (this.#options.retryFor ?? 0);
       for (let attempt = 0; ; attempt += 1) {
         try {
-          return await this.#session(given, onProgress);
+          return await this.#session(given, onProgress, onBytes);
         } catch (error) {
           const pause = pauseAfter(error, attempt);
           if (this.#closed || pause === null || performance.now() + pause > until) throw error;
-          onProgress({ phase: "retrying", sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 });
+          onProgress({ phase: "retrying", sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null });
           await new Promise((resolve) => setTimeout(resolve, pause));
         }
       }
     }
 
-    #session({ values, shape }, onProgress) {
+    #session({ values, shape }, onProgress, onBytes) {
       if (this.#closed) return Promise.reject(this.#closed);
-      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 };
+      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null };
       const progress = (phase) => onProgress({ phase, ...counts });
       let line;
       return new Promise((resolve, reject) => {
+        this.#breakOff = (error) => end(reject, error);
         const end = (settle, value) => {
+          this.#breakOff = () => {};
           line.close();
           settle(value);
         };
-        const received = (count) => {
-          counts.received += count;
+        const received = (bytes) => {
+          onBytes("received", bytes);
+          counts.received += bytes.length;
           progress("running");
         };
         const first = Ring.ofSize(ROOM);
@@ -153,6 +160,7 @@ export function clientOf(platform) {
         this.#worker.listen(
           (message) => {
             if (message.bytes) {
+              onBytes("sent", message.bytes);
               line.send(message.bytes);
               counts.sent += message.bytes.length;
               progress("running");
@@ -176,6 +184,9 @@ export function clientOf(platform) {
             } else if (message.told === "done") {
               [counts.done, counts.inputs] = [message.first, message.second];
               progress("done");
+            } else if (PHASES.has(message.told)) {
+              counts.step = { phase: message.told, layer: message.first === NO_LAYER ? null : message.first };
+              progress("running");
             } else if (message.answer) {
               end(resolve, prediction(message.answer));
             } else if (message.failed) {
@@ -189,7 +200,7 @@ export function clientOf(platform) {
           },
         );
         line = new Line(platform, first, received);
-        line.open(this.#url, this.#options, begin, (reason, lost) => reject(new TacitError({ kind: "transport", message: reason, lost })));
+        line.open(this.#url, this.#options, begin, (reason, lost) => end(reject, new TacitError({ kind: "transport", message: reason, lost })));
       });
     }
   };

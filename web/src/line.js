@@ -11,7 +11,7 @@ export class Line {
   #unsent = [];
   #arrived = [];
 
-  /** Bytes go into `ring`; `received` hears how many have come. */
+  /** Bytes go into `ring`; `received` gets them, too. */
   constructor(platform, ring, received) {
     [this.#platform, this.#ring, this.#received] = [platform, ring, received];
   }
@@ -27,7 +27,7 @@ export class Line {
       bytes: (bytes) => {
         this.#arrived.push(bytes);
         this.pour();
-        this.#received(bytes.length);
+        this.#received(bytes);
       },
       ended: (reason, lost = true) => {
         this.#over = true;

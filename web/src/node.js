@@ -10,6 +10,8 @@ import { clientOf } from "./client.js";
 import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
+export { inputOf } from "./preprocessing.js";
+export { cosine, Text } from "./text.js";
 
 /** Codes of errors of a network that may pass; others, such as those of certificates, stay. */
 const LOST = /^E(AI_AGAIN|CONN|HOST|NET|PIPE)/;

@@ -21,11 +21,11 @@ export function tacit(...words) {
   return JSON.parse(out);
 }
 
-/** Compiles the network of digits under a rounding; returns the file. */
-export function compiled(rounding) {
-  const file = path.join(folder, `${rounding}.tacit`);
+/** Compiles the network of digits under a rounding, and further options; returns the file. */
+export function compiled(rounding, ...options) {
+  const file = path.join(folder, `${rounding}${options.length > 0 ? "-with-options" : ""}.tacit`);
   const calibration = path.join(ASSETS, "mnist_calibration.npz");
-  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding);
+  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding, ...options);
   return file;
 }
 
@@ -40,6 +40,11 @@ print(*x.shape)`;
   const bytes = readFileSync(path.join(folder, "digits.f32"));
   const data = new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
   return { file: path.join(folder, "digits.npy"), data, shape };
+}
+
+/** Runs a program of Python in the tests' folder; gives what it prints. */
+export function python(program) {
+  return execFileSync(PYTHON, ["-c", program], { cwd: folder, encoding: "utf8" }).trim();
 }
 
 /** What a report says of costs but for seconds. */
@@ -79,8 +84,8 @@ export class Server extends Process {
   static async start(model, ...options) {
     const server = new Server();
     const where = ["--listen", "127.0.0.1:0", "--websocket", "127.0.0.1:0"];
-    const { listening, websocket, pin } = await server.begin("serve", model, ...where, ...options);
-    [server.address, server.pin] = [listening, pin];
+    const { listening, websocket, pin, page } = await server.begin("serve", model, ...where, ...options);
+    [server.address, server.pin, server.page] = [listening, pin, page];
     server.url = `${pin ? "wss" : "ws"}://${websocket}`;
     return server;
   }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use runtime::Visitor;
-use wire::{Error, Result, Timeouts};
+use wire::{Error, Pages, Result, Timeouts};
 
 use crate::door::{Door, Manners};
 use crate::event::Event;
@@ -75,6 +75,7 @@ impl Server {
             memory,
             standing: AtomicUsize::new(0),
             metrics: Metrics::new(),
+            pages: RwLock::default(),
             options,
             waker,
             sessions: Live::default(),
@@ -110,6 +111,20 @@ impl Server {
     /// Where browsers connect, if they may.
     pub fn websocket_address(&self) -> Option<SocketAddr> {
         self.shared.websocket
+    }
+
+    /// Shows `pages` from now on to browsers that ask for a file where they connect.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a server at which no browsers connect.
+    pub fn show(&self, pages: Pages) -> Result<()> {
+        if self.websocket_address().is_none() {
+            return Err(Error::misuse(
+                "a page is shown where browsers connect: add --websocket HOST:PORT",
+            ));
+        }
+        *self.shared.pages.write().unwrap_or_else(PoisonError::into_inner) = Some(pages);
+        Ok(())
     }
 
     /// Where it shows its metrics, if it does.

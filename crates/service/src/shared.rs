@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mio::Waker;
 use runtime::Visitor;
-use wire::{Admission, Error, Incoming, Result};
+use wire::{Admission, Error, Incoming, Pages, Result};
 
 use crate::door::Arrived;
 use crate::event::{AT_THE_DOOR, End, Event};
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) access: RwLock<Access>,
     pub(crate) policy: RwLock<Policy>,
     pub(crate) options: Options,
+    /// What is shown to browsers that ask for a page.
+    pub(crate) pages: RwLock<Option<Pages>>,
     /// Bytes that the process may hold.
     pub(crate) memory: u64,
     pub(crate) gate: Arc<Gate>,
@@ -80,6 +82,11 @@ impl Shared {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What is shown to browsers now.
+    fn pages(&self) -> Option<Pages> {
+        self.pages.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Starts to read a connection, by WebSocket if it is one of a browser's.
     pub(crate) fn open(&self, stream: TcpStream, browser: bool) -> Result<Incoming> {
         let incoming = match &*self.access.read().unwrap_or_else(PoisonError::into_inner) {
@@ -87,7 +94,7 @@ impl Shared {
             Access::Plaintext => Incoming::new(stream, None),
         }?;
         let incoming = match self.options.websocket.as_ref().filter(|_| browser) {
-            Some(options) => incoming.websocket(&options.origins),
+            Some(options) => incoming.websocket(&options.origins).showing(self.pages()),
             None => incoming,
         };
         Ok(match (self.options.proxied, &self.fleet) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring::host::Instant;
 use wasm_bindgen::prelude::*;
-use wire::{Error, Result, Transport, TransportKind};
+use wire::{Error, Phase, Result, Transport, TransportKind};
 
 use crate::options::Options;
 
@@ -23,7 +23,8 @@ extern "C" {
     fn redirect(address: &str);
     /// Why the connection was lost.
     fn reason() -> String;
-    /// Tells the page of what happens: `waiting` (sessions before this one) or `done` (inputs, and of how many).
+    /// Tells the page of what happens: `waiting` (sessions before this one), `done` (inputs, and of how many), or the
+    /// name of a phase (a layer of the plan, or [`NO_LAYER`]).
     pub(crate) fn told(what: &str, first: u32, second: u32);
 }
 
@@ -31,6 +32,8 @@ extern "C" {
 const ENDED: i32 = 0;
 /// The connection broke off.
 const LOST: i32 = -1;
+/// What follows is for no layer alone.
+const NO_LAYER: u32 = u32::MAX;
 /// Nothing has come in time.
 const LATE: i32 = -2;
 
@@ -120,5 +123,9 @@ impl Transport for Link {
     fn expect_silence(&mut self, silent: bool) -> Result<()> {
         self.silent = silent;
         Ok(())
+    }
+
+    fn entered(&mut self, phase: Phase, layer: Option<usize>) {
+        told(phase.name(), layer.map_or(NO_LAYER, |layer| layer as u32), 0);
     }
 }

@@ -64,6 +64,9 @@ pub trait Transport: Send {
         Ok(())
     }
 
+    /// Is told which layer of which phase what follows is for, to show it to those who wait.
+    fn entered(&mut self, _phase: Phase, _layer: Option<usize>) {}
+
     /// Returns the name of the group in which TLS exchanged keys; none without TLS.
     fn key_exchange(&self) -> Option<&'static str> {
         None
@@ -232,6 +235,7 @@ impl Channel {
     /// Attributes what follows to `layer` in `phase`.
     pub fn enter(&mut self, phase: Phase, layer: Option<usize>) {
         self.meter.enter(phase, layer);
+        self.transport.entered(phase, layer);
     }
 
     /// Sends `message`.

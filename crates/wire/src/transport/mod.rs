@@ -38,5 +38,5 @@ pub(crate) mod sockets {
     pub use super::proxy::proxy_header;
     pub use super::tcp::{Timeouts, connect, plaintext};
     pub use super::tls::{ClientTls, Identity, Members, ServerTls, Trust};
-    pub use super::websocket::Origins;
+    pub use super::websocket::{Origins, PageFile, Pages};
 }

@@ -32,11 +32,17 @@ impl Incoming {
                     return self.take(&mut rest);
                 }
                 Some(Err((response, error))) => {
+                    let page = self.pages.as_ref().and_then(|pages| upgrade.page(pages));
+                    if let Some(page) = page {
+                        self.websocket = Some(WebSocket::Page(page));
+                        return Ok(());
+                    }
                     self.websocket = None;
                     self.end(&response);
                     return Err(error);
                 }
             },
+            Some(WebSocket::Page(_)) => {}
             Some(WebSocket::Open(frames)) => {
                 let (opened, answer) = frames.exchange(part);
                 let is_closed = frames.is_closed();
