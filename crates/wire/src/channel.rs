@@ -12,6 +12,7 @@ use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
 use crate::fleet::Followed;
 use crate::frame::{any_len, append_frame, body_len, encode_frame};
+use crate::meanwhile::{Meanwhile, Works};
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
 use crate::transport::link::Link;
@@ -104,12 +105,6 @@ pub trait Transport: Send {
     }
 }
 
-/// Work that a party can do while it waits for the other.
-pub trait Meanwhile: Send + Sync {
-    /// Does a part that takes about a millisecond; returns whether there was one.
-    fn work(&self) -> bool;
-}
-
 /// Bytes that are received at a time where there is work to do between them.
 const PIECE: usize = 1 << 16;
 
@@ -126,8 +121,8 @@ pub struct Channel {
     sent: u64,
     received: u64,
     detour: Option<Followed>,
-    /// What can be done while this party waits: the first first, what is in one by turns.
-    meanwhile: VecDeque<VecDeque<Weak<dyn Meanwhile>>>,
+    /// What can be done while this party waits.
+    works: Works,
     /// Memory of the last frame sent and of the last body received.
     frame: Vec<u8>,
     body: Vec<u8>,
@@ -137,8 +132,8 @@ impl Channel {
     /// Makes the end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
-        let (meter, detour, meanwhile) = (Meter::new(), None, VecDeque::new());
-        Self { role, transport, meter, sent: 0, received: 0, detour, meanwhile, frame, body }
+        let (meter, detour, works) = (Meter::new(), None, Works::default());
+        Self { role, transport, meter, sent: 0, received: 0, detour, works, frame, body }
     }
 
     /// Returns which party holds this end.
@@ -202,34 +197,20 @@ impl Channel {
     /// Does all of `works` by turns where this party waits for the other, after what was registered before, until
     /// nothing is left of them or they are dropped.
     pub fn meanwhile(&mut self, works: VecDeque<Weak<dyn Meanwhile>>) {
-        self.meanwhile.push_back(works);
+        self.works.add(works);
     }
 
     /// Waits for exactly `buffer.len()` bytes, and works meanwhile.
     fn fetch(&mut self, buffer: &mut [u8]) -> Result<()> {
         let mut rest = buffer;
-        while !self.meanwhile.is_empty() && !rest.is_empty() {
-            while !self.transport.is_ready() && self.work() {}
+        while !self.works.is_empty() && !rest.is_empty() {
+            while !self.transport.is_ready() && self.works.work() {}
             let now = rest.len().min(PIECE);
             let (piece, later) = rest.split_at_mut(now);
             self.transport.receive(piece)?;
             rest = later;
         }
         self.transport.receive(rest)
-    }
-
-    /// Does a part of what can be done meanwhile; returns whether there was anything.
-    fn work(&mut self) -> bool {
-        while let Some(works) = self.meanwhile.front_mut() {
-            while let Some(work) = works.pop_front() {
-                if work.upgrade().is_some_and(|work| work.work()) {
-                    works.push_back(work);
-                    return true;
-                }
-            }
-            self.meanwhile.pop_front();
-        }
-        false
     }
 
     /// Attributes what follows to `layer` in `phase`.

@@ -9,6 +9,7 @@ mod frame;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod lanes;
+mod meanwhile;
 mod message;
 mod meter;
 pub mod tags;
@@ -17,12 +18,13 @@ pub mod testing;
 mod transport;
 
 pub use admission::{Admission, Admitted};
-pub use channel::{Channel, Meanwhile, Transport};
+pub use channel::{Channel, Transport};
 pub use cost::{Cost, HEADER_LEN, Role};
 pub use error::{Error, Result, TransportError, TransportKind};
 pub use fleet::Followed;
 pub use frame::{MOST_BODY, decode_frame, encode_frame};
 pub use lanes::{Lane, Lanes, Values};
+pub use meanwhile::Meanwhile;
 pub use message::{Message, Packed, Segment};
 pub use meter::{Entry, Meter, Phase};
 pub use transport::following::{Dial, Way, ask_door, following_by, show_ticket};
