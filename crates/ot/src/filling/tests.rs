@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
-use wire::{Packed, Role, Segment, tags};
+use wire::{Role, Segment};
 
 use super::*;
 use crate::job::Entry;
@@ -12,7 +12,8 @@ use crate::{SessionId, Source};
 const SESSION: SessionId = SessionId([0x3c; 32]);
 const PING: Segment = Segment { count: 1 << 16, bits: 1 };
 
-type Ping = Packed<{ tags::FERRET_CORRECTIONS }>;
+/// Any message.
+type Ping = Corrections;
 
 fn jobs() -> [Job; 4] {
     [
