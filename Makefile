@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, wasm, test-browser, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -22,7 +22,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text models test test-fleet wasm test-browser check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text models test test-fleet wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -45,6 +45,12 @@ wasm: $(WASM)
 # The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve`.
 test-browser: $(CORE) $(WASM) web/node_modules/.packages
 	npm --prefix web test
+
+# The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
+NETWORKS ?= mnist,resnet20,minilm,mobilenet
+bench-web: $(CORE) $(WASM) web/node_modules/.packages build/mnist.tacit build/web/.models
+	mkdir -p bench/results/web
+	cd web && node bench/run.js --models $(NETWORKS) --json ../bench/results/web/chromium.json
 
 check-wasm:
 	rustup target add wasm32-unknown-unknown
@@ -205,6 +211,10 @@ $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindge
 	rustup target add wasm32-unknown-unknown
 	$(WASM_FLAGS) cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web
 	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/wasm
+
+build/web/.models: $(CORE) .venv/.text scripts/web_models.py
+	.venv/bin/python scripts/web_models.py
+	touch $@
 
 web/node_modules/.packages: web/package.json web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund --ignore-scripts
