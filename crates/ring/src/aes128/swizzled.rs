@@ -180,66 +180,6 @@ impl RoundKeys {
     }
 }
 
-/// The vectors of WebAssembly.
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-pub(super) mod simd {
-    use std::arch::wasm32::{
-        i8x16_shuffle, i8x16_swizzle, u8x16_shr, u8x16_splat, u64x2, u64x2_extract_lane, v128,
-        v128_and, v128_xor,
-    };
-
-    use super::Bytes;
-
-    #[derive(Clone, Copy)]
-    pub(in super::super) struct V128(v128);
-
-    impl Bytes for V128 {
-        #[inline(always)]
-        fn of(bytes: [u8; 16]) -> Self {
-            let word = u128::from_le_bytes(bytes);
-            Self(u64x2(word as u64, (word >> 64) as u64))
-        }
-
-        #[inline(always)]
-        fn bytes(self) -> [u8; 16] {
-            let low = u128::from(u64x2_extract_lane::<0>(self.0));
-            (low | (u128::from(u64x2_extract_lane::<1>(self.0)) << 64)).to_le_bytes()
-        }
-
-        #[inline(always)]
-        fn xor(self, other: Self) -> Self {
-            Self(v128_xor(self.0, other.0))
-        }
-
-        #[inline(always)]
-        fn low(self) -> Self {
-            Self(v128_and(self.0, u8x16_splat(0x0f)))
-        }
-
-        #[inline(always)]
-        fn high(self) -> Self {
-            Self(u8x16_shr(self.0, 4))
-        }
-
-        #[inline(always)]
-        fn look_up(self, at: Self) -> Self {
-            Self(i8x16_swizzle(self.0, at.0))
-        }
-
-        #[inline(always)]
-        fn shift_rows(self) -> Self {
-            let x = self.0;
-            Self(i8x16_shuffle::<0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11>(x, x))
-        }
-
-        #[inline(always)]
-        fn rotate(self) -> Self {
-            let x = self.0;
-            Self(i8x16_shuffle::<1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12>(x, x))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Aes128;
