@@ -44,13 +44,8 @@ impl Bytes for V128 {
     }
 
     #[inline(always)]
-    fn shift_rows(self) -> Self {
-        Self(i8x16_swizzle(self.0, i8x16(0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11)))
-    }
-
-    #[inline(always)]
-    fn rotate(self) -> Self {
-        Self(i8x16_swizzle(self.0, i8x16(1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12)))
+    fn opaque(self) -> Self {
+        std::hint::black_box(self)
     }
 }
 
@@ -93,12 +88,12 @@ impl Word for V128 {
 
     #[inline(always)]
     fn permuted(self, at: Self) -> Self {
-        Self(i8x16_swizzle(self.0, at.0))
+        self.look_up(at)
     }
 
     #[inline(always)]
     fn opaque(self) -> Self {
-        std::hint::black_box(self)
+        Bytes::opaque(self)
     }
 
     #[inline(always)]
