@@ -98,8 +98,8 @@ for (const model of models) {
     results.chromium = browser.version;
     results.models[model.name] = await measured(browser, model, results.repeat);
     console.log(row(model.name, results.models[model.name]));
+    if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
   } finally {
     await browser.stop();
   }
 }
-if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 1)}\n`);
