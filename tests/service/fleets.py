@@ -30,7 +30,7 @@ class DoorProcess:
         self.reader.start()
         first = self.lines.get(timeout=60)
         self.address, self.control, self.pin = first["listening"], first["control"], first["pin"]
-        self.metrics = first["metrics"]
+        self.metrics, self.websocket = first["metrics"], first.get("websocket")
 
     def read(self) -> None:
         assert self.process.stdout is not None

@@ -70,6 +70,35 @@ def test_a_fleet_file_says_everything(folder):
     assert pickle.loads(pickle.dumps(fleet)) == fleet
 
 
+BROWSERS = """\
+websocket = "0.0.0.0:7443"
+websocket-name = "*.fleet.example.org"
+origin = ["https://shop.example.org", "https://test.example.org:8443"]
+"""
+
+
+def test_browsers_reach_servers_by_names_that_a_certificate_holds(folder):
+    fleet = read(written(folder, BROWSERS + FILE))
+    pages = ("https://shop.example.org", "https://test.example.org:8443")
+    at = {"10.0.0.5": "10-0-0-5", "[2001:db8::7]": "2001-db8-7", "node": "node"}
+    for host, label in at.items():
+        listening = fleet.pools[0].listening(fleet, host, {})
+        assert (listening.websocket, listening.origins) == (f"{host}:0", pages)
+        assert listening.advertise_websocket == f"{label}.fleet.example.org:0"
+    bare = read(written(folder, 'websocket = "0.0.0.0:7443"\n' + FILE))
+    listening = bare.pools[0].listening(bare, "10.0.0.5", {})
+    assert (listening.websocket, listening.origins, listening.advertise_websocket) == ("10.0.0.5:0", (), None)
+    none = read(written(folder, FILE)).pools[0].listening(read(written(folder, FILE)), "10.0.0.5", {})
+    assert none.websocket is None
+    assert none.origins == ()
+    for text, words in {
+        'origin = ["https://a.org"]\n': "say where they come, `websocket`",
+        'websocket = "a:1"\norigin = "https://a.org"\n': "line 2: `origin` is a list of texts",
+    }.items():
+        with pytest.raises(MisuseError, match=words):
+            read(written(folder, text + FILE))
+
+
 def test_a_ledger_may_be_a_database(folder):
     url = "postgresql://tacit:secret@localhost:5433/budgets"
     fleet = read(written(folder, FILE.replace("state/ledger", url)))

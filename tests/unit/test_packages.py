@@ -66,7 +66,8 @@ def test_the_wheel_is_configured_to_hold_the_product_alone():
     build = project["tool"]["maturin"]
     assert build["python-source"] == PYTHON.name
     assert build["python-packages"] == ["tacit"]
-    assert "include" not in build
+    client = PYTHON.name + "/tacit/page/client/"
+    assert all(one["path"].startswith(client) and one["format"] == "wheel" for one in build["include"])
     assert not (PYTHON / "tacit" / "train").exists()
 
 

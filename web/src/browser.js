@@ -4,6 +4,8 @@ import { clientOf } from "./client.js";
 import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
+export { inputOf } from "./preprocessing.js";
+export { cosine, Text } from "./text.js";
 
 const platform = {
   check({ pin }) {

@@ -1,6 +1,8 @@
 // The client, for a platform that starts workers and opens WebSockets.
 
-import { misuse, TacitError } from "./errors.js";
+import { misuse, pauseAfter, TacitError } from "./errors.js";
+import { Line } from "./line.js";
+import { arePictures, inputsOf } from "./pictures.js";
 import { prediction } from "./prediction.js";
 import { Ring } from "./ring.js";
 
@@ -19,7 +21,11 @@ const NAMES = {
   timeoutSeconds: "idle_seconds",
   sessionSeconds: "session_seconds",
 };
-const OWN = new Set(["pin", "connectSeconds"]);
+const OWN = new Set(["pin", "connectSeconds", "preprocessing", "retryFor"]);
+
+/** Phases of a session, and what stands for no layer alone (crates/web/src/link.rs). */
+const PHASES = new Set(["setup", "offline", "online"]);
+const NO_LAYER = 0xffffffff;
 
 /** The address of a server: wss, or ws on this machine alone. */
 function address(text) {
@@ -34,6 +40,11 @@ function address(text) {
     throw misuse("a server is reached by wss://; ws:// is for this machine alone");
   }
   return url.href;
+}
+
+/** The address of a server that the door at `url` names: HOST:PORT, reached as the door is. */
+function beside(url, server) {
+  return address(`${new URL(url).protocol}//${server}`);
 }
 
 /** Options as the module reads them. */
@@ -71,6 +82,8 @@ export function clientOf(platform) {
     #worker;
     #last = Promise.resolve();
     #closed = null;
+    /** Ends the session that runs with an error. */
+    #breakOff = () => {};
 
     constructor(url, options, worker) {
       [this.#url, this.#options, this.#worker] = [url, options, worker];
@@ -94,14 +107,10 @@ export function clientOf(platform) {
     }
 
     /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
-    predict(given, { onProgress = () => {} } = {}) {
-      let ready;
-      try {
-        ready = input(given);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      const run = () => this.#session(ready, onProgress);
+    predict(given, { onProgress = () => {}, onBytes = () => {}, preprocessing = this.#options.preprocessing } = {}) {
+      const ready = arePictures(given) ? inputsOf(given, preprocessing).then(input) : new Promise((resolve) => resolve(input(given)));
+      const run = async () => this.#tried(await ready, onProgress, onBytes);
+      ready.catch(() => {});
       const result = this.#last.then(run, run);
       this.#last = result.catch(() => {});
       return result;
@@ -111,54 +120,73 @@ export function clientOf(platform) {
     close() {
       this.#closed ??= misuse("the client is closed");
       this.#worker.stop();
+      this.#breakOff(this.#closed);
     }
 
-    #session({ values, shape }, onProgress) {
-      if (this.#closed) return Promise.reject(this.#closed);
-      const ring = Ring.ofSize(ROOM);
-      const waiting = [];
-      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0 };
-      const progress = (phase) => onProgress({ phase, ...counts });
-      const pour = () => {
-        while (waiting.length > 0) {
-          const bytes = waiting[0];
-          const written = ring.write(bytes);
-          if (written < bytes.length) {
-            waiting[0] = bytes.subarray(written);
-            return;
-          }
-          waiting.shift();
+    /** Runs sessions until one succeeds, or fails for a reason that waiting does not change, for up to `retryFor` seconds. */
+    async #tried(given, onProgress, onBytes) {
+      const until = performance.now() + 1000 * (this.#options.retryFor ?? 0);
+      for (let attempt = 0; ; attempt += 1) {
+        try {
+          return await this.#session(given, onProgress, onBytes);
+        } catch (error) {
+          const pause = pauseAfter(error, attempt);
+          if (this.#closed || pause === null || performance.now() + pause > until) throw error;
+          onProgress({ phase: "retrying", sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null });
+          await new Promise((resolve) => setTimeout(resolve, pause));
         }
-        if (socket.over) ring.end();
-      };
-      let socket;
+      }
+    }
+
+    #session({ values, shape }, onProgress, onBytes) {
+      if (this.#closed) return Promise.reject(this.#closed);
+      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null };
+      const progress = (phase) => onProgress({ phase, ...counts });
+      let line;
       return new Promise((resolve, reject) => {
+        this.#breakOff = (error) => end(reject, error);
         const end = (settle, value) => {
-          socket.close();
+          this.#breakOff = () => {};
+          line.close();
           settle(value);
         };
-        const ended = (reason) => {
-          socket.over = true;
-          if (reason === null) pour();
-          else if (!socket.opened) reject(new TacitError({ kind: "transport", message: reason }));
-          else ring.fail(reason);
+        const received = (bytes) => {
+          onBytes("received", bytes);
+          counts.received += bytes.length;
+          progress("running");
         };
+        const first = Ring.ofSize(ROOM);
+        const begin = () => this.#worker.post({ predict: { values, shape, ring: first.buffer } });
         this.#worker.listen(
           (message) => {
             if (message.bytes) {
-              socket.send(message.bytes);
+              onBytes("sent", message.bytes);
+              line.send(message.bytes);
               counts.sent += message.bytes.length;
               progress("running");
             } else if (message.room) {
-              pour();
+              line.pour();
             } else if (message.close) {
-              socket.close();
+              line.close();
+            } else if (message.redirect) {
+              // The worker waits for what comes into the new ring, and reads there why nothing does.
+              line.close();
+              const ring = new Ring(message.ring);
+              line = new Line(platform, ring, received);
+              try {
+                line.open(beside(this.#url, message.redirect), this.#options, () => {}, (reason) => ring.fail(reason));
+              } catch (error) {
+                ring.fail(error.message);
+              }
             } else if (message.told === "waiting") {
               counts.waiting = message.first;
               progress("waiting");
             } else if (message.told === "done") {
               [counts.done, counts.inputs] = [message.first, message.second];
               progress("done");
+            } else if (PHASES.has(message.told)) {
+              counts.step = { phase: message.told, layer: message.first === NO_LAYER ? null : message.first };
+              progress("running");
             } else if (message.answer) {
               end(resolve, prediction(message.answer));
             } else if (message.failed) {
@@ -171,19 +199,8 @@ export function clientOf(platform) {
             end(reject, this.#closed);
           },
         );
-        socket = platform.openSocket(this.#url, this.#options, {
-          opened: () => {
-            socket.opened = true;
-            this.#worker.post({ predict: { values, shape, ring: ring.buffer } });
-          },
-          bytes: (bytes) => {
-            counts.received += bytes.length;
-            waiting.push(bytes);
-            pour();
-            progress("running");
-          },
-          ended,
-        });
+        line = new Line(platform, first, received);
+        line.open(this.#url, this.#options, begin, (reason, lost) => end(reject, new TacitError({ kind: "transport", message: reason, lost })));
       });
     }
   };

@@ -1,6 +1,6 @@
 // The worker's end of a connection, which crates/web/src/link.rs calls.
 
-import { LOST } from "./ring.js";
+import { LOST, Ring } from "./ring.js";
 
 /** Bytes that are gathered before they are handed over. */
 const GATHERED = 1 << 16;
@@ -37,6 +37,13 @@ export function flush() {
 export function close() {
   flush();
   post({ close: true });
+}
+
+/** Goes on with another server, HOST:PORT: what is sent and received from now on is sent there and comes from there. */
+export function redirect(address) {
+  flush();
+  ring = ring.another();
+  post({ redirect: address, ring: ring.buffer });
 }
 
 export function receive(buffer, milliseconds) {

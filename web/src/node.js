@@ -10,6 +10,11 @@ import { clientOf } from "./client.js";
 import { misuse } from "./errors.js";
 
 export { TacitError } from "./errors.js";
+export { inputOf } from "./preprocessing.js";
+export { cosine, Text } from "./text.js";
+
+/** Codes of errors of a network that may pass; others, such as those of certificates, stay. */
+const LOST = /^E(AI_AGAIN|CONN|HOST|NET|PIPE)/;
 
 /** Connects by TLS to the server with this key, whoever certified it. */
 function pinned(pin) {
@@ -34,7 +39,7 @@ const platform = {
   },
 
   startWorker() {
-    const worker = new Worker(new URL("./worker-node.js", import.meta.url));
+    const worker = new Worker(new URL("./worker-node.js", import.meta.url), { execArgv: [] });
     // A client without a session keeps no program running.
     worker.unref();
     let [heard, failed] = [() => {}, () => {}];
@@ -52,12 +57,14 @@ const platform = {
     const secure = pin === undefined ? {} : { createConnection: pinned(pin) };
     const limit = { handshakeTimeout: connectSeconds * 1000, perMessageDeflate: false };
     const socket = new WebSocket(url, { ...limit, ...secure });
-    let reason = "the peer closed the connection";
+    let [reason, lost] = ["the peer closed the connection", true];
     socket.binaryType = "nodebuffer";
     socket.on("open", opened);
     socket.on("message", (data) => bytes(new Uint8Array(data)));
-    socket.on("error", (error) => (reason = `no session with ${url}: ${error.message}`));
-    socket.on("close", (code, why) => ended(code === 1000 ? null : String(why) || reason));
+    socket.on("error", (error) => {
+      [reason, lost] = [`no session with ${url}: ${error.message}`, LOST.test(error.code ?? "")];
+    });
+    socket.on("close", (code, why) => ended(code === 1000 ? null : String(why) || reason, lost));
     return { send: (data) => socket.send(data), close: () => socket.close(1000) };
   },
 };

@@ -34,6 +34,11 @@ export class Ring {
     return new Ring(new SharedArrayBuffer(HEADER + size));
   }
 
+  /** An empty ring as large as this one. */
+  another() {
+    return Ring.ofSize(this.bytes.length);
+  }
+
   /** Bytes that can be read now. */
   filled() {
     return (Atomics.load(this.words, WRITTEN) - Atomics.load(this.words, READ)) >>> 0;

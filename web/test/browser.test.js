@@ -9,7 +9,8 @@ import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { Tacit } from "tacit-client";
 
-import { compiled, cost, digits, ROOT, Server } from "./serving.js";
+import { Door } from "./fleet.js";
+import { compiled, cost, digits, folder, ROOT, Server } from "./serving.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}: apt-get install chromium`;
@@ -106,6 +107,26 @@ test("a session that comes back is faster and the same", { skip }, async (contex
   assert.deepEqual(results.map(({ report }) => report.resumed ?? false), [false, true, true]);
   assert.deepEqual(results[2].classes, results[0].classes);
   context.diagnostic(`a digit takes ${results.map(({ milliseconds }) => milliseconds.toFixed(0)).join(", ")} ms`);
+});
+
+test("a page follows the door of a fleet to its servers", { skip }, async () => {
+  const model = compiled("exact");
+  const options = ["--plaintext", "--ledger", path.join(folder, "page.ledger"), "--budget", "total=4"];
+  const door = await Door.start("page", ...options);
+  const servers = [];
+  try {
+    for (const name of ["one", "two"]) servers.push(await door.serve(model, name, "--plaintext"));
+    const { page, problems } = await opened();
+    const results = await predicted(page, door.url, 4, { keepKeys: false });
+    const met = new Set(results.map(({ report }) => report.door.server));
+    assert.deepEqual([...met].sort(), servers.map(({ websocket }) => websocket).sort());
+    for (const { classes } of results) assert.deepEqual(classes, results[0].classes);
+    await assert.rejects(predicted(page, door.url, 1), /budget/);
+    await door.until(({ tickets }) => tickets.redeemed === 4 && tickets.out === 0);
+    assert.deepEqual(problems, []);
+  } finally {
+    await Promise.all([door, ...servers].map((each) => each.stop("SIGKILL")));
+  }
 });
 
 test("a page that is closed costs the server its session", { skip }, async () => {

@@ -21,11 +21,11 @@ export function tacit(...words) {
   return JSON.parse(out);
 }
 
-/** Compiles the network of digits under a rounding; returns the file. */
-export function compiled(rounding) {
-  const file = path.join(folder, `${rounding}.tacit`);
+/** Compiles the network of digits under a rounding, and further options; returns the file. */
+export function compiled(rounding, ...options) {
+  const file = path.join(folder, `${rounding}${options.length > 0 ? "-with-options" : ""}.tacit`);
   const calibration = path.join(ASSETS, "mnist_calibration.npz");
-  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding);
+  tacit("compile", path.join(ASSETS, "mnist.onnx"), "-o", file, "--calibrate", calibration, "--rounding", rounding, ...options);
   return file;
 }
 
@@ -42,32 +42,51 @@ print(*x.shape)`;
   return { file: path.join(folder, "digits.npy"), data, shape };
 }
 
+/** Runs a program of Python in the tests' folder; gives what it prints. */
+export function python(program) {
+  return execFileSync(PYTHON, ["-c", program], { cwd: folder, encoding: "utf8" }).trim();
+}
+
 /** What a report says of costs but for seconds. */
 export function cost({ bytes, rounds, phases, layers }) {
   return JSON.parse(JSON.stringify({ bytes, rounds, phases, layers }, (name, value) => (name === "seconds" ? undefined : value)));
 }
 
-/** A `tacit serve` with a port for TCP and one for WebSockets. */
-export class Server {
-  static async start(model, ...options) {
-    const words = ["-m", "tacit", "serve", model, "--listen", "127.0.0.1:0", "--websocket", "127.0.0.1:0", "--json", ...options];
-    const server = new Server();
-    server.process = spawn(PYTHON, words, { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
-    server.lines = createInterface({ input: server.process.stdout })[Symbol.asyncIterator]();
-    const { listening, websocket, pin } = await server.next();
-    [server.address, server.pin] = [listening, pin];
-    server.url = `${pin ? "wss" : "ws"}://${websocket}`;
-    return server;
+/** A command that prints lines of JSON until it is stopped. */
+export class Process {
+  constructor(python = PYTHON) {
+    this.python = python;
   }
 
-  /** The next line that the server prints: at the start where it listens, then a report of each client. */
+  /** Runs `tacit` and gives the first line that it prints. */
+  begin(...words) {
+    const env = { ...process.env, PYTHONPATH: path.join(ROOT, "python") };
+    this.process = spawn(this.python, ["-m", "tacit", ...words, "--json"], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
+    this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
+    return this.next();
+  }
+
+  /** The next line that it prints: of a server, at the start where it listens, then a report of each client. */
   async next() {
     return JSON.parse((await this.lines.next()).value);
   }
 
-  stop(signal = "SIGTERM") {
+  async stop(signal = "SIGTERM") {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     this.process.kill(signal);
-    return ended;
+    await ended;
+  }
+}
+
+/** A `tacit serve` with a port for TCP and one for WebSockets. */
+export class Server extends Process {
+  static async start(model, ...options) {
+    const server = new Server();
+    const where = ["--listen", "127.0.0.1:0", "--websocket", "127.0.0.1:0"];
+    const { listening, websocket, pin, page } = await server.begin("serve", model, ...where, ...options);
+    [server.address, server.pin, server.page] = [listening, pin, page];
+    server.url = `${pin ? "wss" : "ws"}://${websocket}`;
+    return server;
   }
 }

@@ -31,7 +31,7 @@ pub mod work;
 
 pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
 pub use boolean::compare;
-pub use correlations::{Correlations, Demand};
+pub use correlations::{Correlations, Demand, Pads};
 pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, sign, softmax};
 pub use protocol::Protocol;
 pub use share::Share;

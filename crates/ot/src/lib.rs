@@ -9,6 +9,7 @@
 pub mod audit;
 pub mod block;
 pub mod cot;
+pub mod filling;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 pub mod gates;

@@ -207,12 +207,53 @@ impl Drop for Collector {
     }
 }
 
-/// Hashes the sender's end of `job.cots()` correlations, taken by `next` in pieces.
-fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Result<SenderPads> {
-    let mut columns: Vec<Collector> = (0..job.entries()).map(|_| Collector::new(&job)).collect();
-    for piece in pieces(&job) {
-        let mut batch = next(piece * job.choice_bits as usize)?;
-        batch.pads(job.choice_bits, piece, |pads| {
+/// The pads of a job on the way.
+pub(crate) trait Making<B>: Sized + Send {
+    /// The pads that are made.
+    type Pads: Send;
+
+    /// None of the pads of `job`.
+    fn begin(job: Job) -> Self;
+
+    /// Hashes the pads of the next `count` elements out of a batch of just so many.
+    fn add(&mut self, batch: B, count: usize);
+
+    /// The pads of all elements.
+    fn finish(self) -> Self::Pads;
+
+    /// Hashes the correlations of all elements, taken by `next` in pieces.
+    fn all(job: Job, mut next: impl FnMut(usize) -> Result<B>) -> Result<Self::Pads> {
+        let mut making = Self::begin(job);
+        for piece in pieces(&job) {
+            making.add(next(piece * job.choice_bits as usize)?, piece);
+        }
+        Ok(making.finish())
+    }
+}
+
+/// The sender's.
+pub(crate) struct Sending {
+    job: Job,
+    columns: Vec<Collector>,
+}
+
+/// The receiver's.
+pub(crate) struct Receiving {
+    job: Job,
+    choices: Collector,
+    opened: Collector,
+}
+
+impl Making<SenderBatch> for Sending {
+    type Pads = SenderPads;
+
+    fn begin(job: Job) -> Self {
+        Self { job, columns: (0..job.entries()).map(|_| Collector::new(&job)).collect() }
+    }
+
+    fn add(&mut self, mut batch: SenderBatch, count: usize) {
+        let Self { job, columns } = self;
+        batch.pads(job.choice_bits, count, |pads| {
             if job.entries() < WIDE {
                 for (j, column) in columns.iter_mut().enumerate() {
                     column.extend(pads.iter().skip(j).step_by(job.entries()));
@@ -224,36 +265,43 @@ fn send_pads(job: Job, mut next: impl FnMut(usize) -> Result<SenderBatch>) -> Re
             }
         });
     }
-    Ok(SenderPads { job, pads: columns.into_iter().map(Collector::finish).collect() })
+
+    fn finish(self) -> SenderPads {
+        let pads = self.columns.into_iter().map(Collector::finish).collect();
+        SenderPads { job: self.job, pads }
+    }
 }
 
-/// Hashes the receiver's end of `job.cots()` correlations, taken by `next` in pieces.
-fn receive_pads(
-    job: Job,
-    mut next: impl FnMut(usize) -> Result<ReceiverBatch>,
-) -> Result<ReceiverPads> {
-    let mut opened = Collector::new(&job);
-    let choice = Job { entry: Entry::Bits(job.choice_bits), ..job };
-    let mut choices = Collector::new(&choice);
-    for piece in pieces(&job) {
-        let mut batch = next(piece * job.choice_bits as usize)?;
-        batch.pads(job.choice_bits, piece, |choice, pads| {
+impl Making<ReceiverBatch> for Receiving {
+    type Pads = ReceiverPads;
+
+    fn begin(job: Job) -> Self {
+        let choices = Job { entry: Entry::Bits(job.choice_bits), ..job };
+        Self { job, choices: Collector::new(&choices), opened: Collector::new(&job) }
+    }
+
+    fn add(&mut self, mut batch: ReceiverBatch, count: usize) {
+        let Self { job, choices, opened } = self;
+        batch.pads(job.choice_bits, count, |choice, pads| {
             choice.iter().for_each(|choice| choices.push(u128::from(*choice)));
             opened.extend(pads.iter());
         });
     }
-    let choices = std::mem::take(&mut choices.finish().planes);
-    Ok(ReceiverPads { job, choices, opened: opened.finish() })
+
+    fn finish(self) -> ReceiverPads {
+        let choices = std::mem::take(&mut self.choices.finish().planes);
+        ReceiverPads { job: self.job, choices, opened: self.opened.finish() }
+    }
 }
 
 /// The numbers of elements of a job that are made together.
-fn pieces(job: &Job) -> impl Iterator<Item = usize> + use<> {
+pub(crate) fn pieces(job: &Job) -> impl Iterator<Item = usize> + use<> {
     let (count, most) = (job.count, CHUNK / 8);
     (0..count).step_by(most).map(move |done| most.min(count - done))
 }
 
 /// Correlations to ask for when `left` are still to be taken in this phase.
-fn ask(left: usize) -> usize {
+pub(crate) fn ask(left: usize) -> usize {
     left.min(CHUNK)
 }
 
@@ -287,7 +335,7 @@ pub fn fill_sender(
     jobs: &[Job],
 ) -> Result<Vec<SenderPads>> {
     let mut next = correlations(channel, source, jobs)?;
-    jobs.iter().map(|job| send_pads(*job, &mut next)).collect()
+    jobs.iter().map(|job| Sending::all(*job, &mut next)).collect()
 }
 
 /// Makes the receiver's pads for `jobs`; the peer runs [`fill_sender`].
@@ -300,7 +348,7 @@ pub fn fill_receiver(
     jobs: &[Job],
 ) -> Result<Vec<ReceiverPads>> {
     let mut next = correlations(channel, source, jobs)?;
-    jobs.iter().map(|job| receive_pads(*job, &mut next)).collect()
+    jobs.iter().map(|job| Receiving::all(*job, &mut next)).collect()
 }
 
 /// Returns what filling `jobs` costs out of `schedule`.
@@ -328,7 +376,7 @@ pub fn fill_cost(schedule: &mut Schedule, jobs: &[Job]) -> Cost {
 pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
     job.check()?;
     enough(&job, batch.len())?;
-    send_pads(job, |count| Ok(batch.split_off(count)))
+    Sending::all(job, |count| Ok(batch.split_off(count)))
 }
 
 /// Returns the receiver's side of [`sender_pads`].
@@ -338,7 +386,7 @@ pub fn sender_pads(job: Job, mut batch: SenderBatch) -> Result<SenderPads> {
 pub fn receiver_pads(job: Job, mut batch: ReceiverBatch) -> Result<ReceiverPads> {
     job.check()?;
     enough(&job, batch.len())?;
-    receive_pads(job, |count| Ok(batch.split_off(count)))
+    Receiving::all(job, |count| Ok(batch.split_off(count)))
 }
 
 fn enough(job: &Job, cots: usize) -> Result<()> {

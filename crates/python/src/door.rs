@@ -29,6 +29,12 @@ impl Door {
         self.0.allocator().address().to_string()
     }
 
+    /// Where browsers come, HOST:PORT, if they may.
+    #[getter]
+    fn websocket_address(&self) -> Option<String> {
+        self.0.allocator().websocket_address().map(|address| address.to_string())
+    }
+
     /// Where servers come, HOST:PORT.
     #[getter]
     fn control(&self) -> String {

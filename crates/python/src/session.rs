@@ -7,8 +7,8 @@ use numpy::{PyArray2, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use tacit::{
-    Card, Encoding, End, Event, Model, ModelOptions, Plan, PredictOptions, Progress, Provenance,
-    Report, Reveal, Welcome,
+    Card, Encoding, End, Event, Model, ModelOptions, PageFile, Pages, Plan, PredictOptions,
+    Progress, Provenance, Report, Reveal, Welcome,
 };
 
 use crate::errors::{MisuseError, json, options, raise};
@@ -208,6 +208,9 @@ fn models(json: &str) -> PyResult<Vec<(Model, ModelOptions)>> {
     files.into_iter().map(opened).collect()
 }
 
+/// A file of a page: path, media type, bytes, and bytes compressed by gzip.
+type Shown = (String, String, Vec<u8>, Option<Vec<u8>>);
+
 /// A bound server.
 #[pyclass(frozen)]
 pub(crate) struct Server(Welcome);
@@ -237,6 +240,14 @@ impl Server {
     #[getter]
     fn websocket_address(&self) -> Option<String> {
         self.0.server().websocket_address().map(|address| address.to_string())
+    }
+
+    /// Shows files to browsers that ask for them where they connect: path, media type, bytes, and the same bytes
+    /// compressed by gzip or nothing, of each.
+    fn show(&self, files: Vec<Shown>) -> PyResult<()> {
+        let file = |(path, kind, body, packed)| PageFile { path, kind, body, packed };
+        let pages = Pages::new(files.into_iter().map(file).collect());
+        pages.and_then(|pages| self.0.server().show(pages)).map_err(raise)
     }
 
     /// Where it shows its metrics, HOST:PORT, if it does.

@@ -215,14 +215,17 @@ impl Report {
         type Key = (Phase, Option<usize>);
         let mut entries: Vec<(Key, Foreseen)> = Vec::new();
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
-        for part in counted(plan.parts(inputs)) {
+        let parts = counted(plan.parts(inputs));
+        let timed = match conditions {
+            Some(conditions) => conditions.timed(parts),
+            None => parts.map(|part| (part, 0.0)).collect(),
+        };
+        for (part, seconds) in timed {
             let key = (part.phase, part.step);
             let place = *places.entry(key).or_insert_with(|| {
                 entries.push((key, Foreseen::default()));
                 entries.len() - 1
             });
-            // As the planner counts them: nothing of a part hides behind another.
-            let seconds = conditions.map_or(0.0, |conditions| conditions.seconds(part.spent));
             if let Some((_, known)) = entries.get_mut(place) {
                 known.add(Foreseen { cost: part.spent.cost, seconds });
             }
@@ -285,7 +288,10 @@ fn failure_bits(probability: f64) -> Option<f64> {
 /// Returns the work of `plan` for one input part by part, messages included, with the phase that
 /// each part belongs to.
 pub fn work_by_phase(plan: &Plan) -> Vec<(Phase, Work)> {
-    let of = |Part { phase, spent, .. }| (phase, spent.work + mpc::work::messages(spent.cost));
+    let of = |Part { phase, spent, later, .. }: Part| {
+        let later = later.map(|(_, work)| work).unwrap_or_default();
+        (phase, spent.work + later + mpc::work::messages(spent.cost))
+    };
     counted(plan.parts(1)).map(of).collect()
 }
 

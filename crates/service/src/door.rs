@@ -24,6 +24,8 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(20);
 const ACCEPTS: usize = 64;
 /// Longest sleep, in case a wake-up is missed.
 const BEAT: Duration = Duration::from_millis(500);
+/// How long a browser may take for one file of a page.
+const READING: Duration = Duration::from_secs(120);
 const WAKER: Token = Token(0);
 const FIRST_LISTENER: usize = 1;
 /// Listeners of a door, at most.
@@ -70,6 +72,8 @@ pub(crate) struct Door {
     guests: HashMap<usize, Guest>,
     /// All of them in the order in which they came; some have gone.
     order: VecDeque<usize>,
+    /// Those who read a file, in the order in which they began.
+    readers: VecDeque<usize>,
     by_address: HashMap<IpAddr, VecDeque<usize>>,
     next: usize,
     /// Guests with something to read.
@@ -86,6 +90,8 @@ struct Guest {
     incoming: Incoming,
     address: SocketAddr,
     deadline: Instant,
+    /// Whether it reads a file.
+    reads: bool,
 }
 
 impl Guest {
@@ -116,6 +122,7 @@ impl Door {
             listeners: listeners.into_iter().map(listening).collect(),
             guests: HashMap::new(),
             order: VecDeque::new(),
+            readers: VecDeque::new(),
             by_address: HashMap::new(),
             next: FIRST_GUEST,
             ready: VecDeque::new(),
@@ -165,9 +172,10 @@ impl Door {
         if accepting || !self.ready.is_empty() {
             return Duration::ZERO;
         }
-        let first = self.order.iter().find_map(|guest| self.guests.get(guest));
-        let left = first.map(|guest| guest.deadline.saturating_duration_since(Instant::now()));
-        left.unwrap_or(BEAT).min(BEAT)
+        let first = |line: &VecDeque<usize>| line.iter().find_map(|guest| self.guests.get(guest));
+        let guests = [&self.order, &self.readers].into_iter().filter_map(first);
+        let left = guests.map(|guest| guest.deadline.saturating_duration_since(Instant::now()));
+        left.min().unwrap_or(BEAT).min(BEAT)
     }
 
     fn accept<V>(&mut self, place: usize, manners: &Manners<'_, V>) {
@@ -209,7 +217,7 @@ impl Door {
             return;
         }
         let deadline = Instant::now() + manners.patience;
-        self.guests.insert(number, Guest { incoming, address, deadline });
+        self.guests.insert(number, Guest { incoming, address, deadline, reads: false });
         self.order.push_back(number);
         self.by_address.entry(address.ip()).or_default().push_back(number);
         self.ready.push_back(number);
@@ -232,8 +240,10 @@ impl Door {
                 self.by_address.remove(&guest.address.ip());
             }
         }
-        while self.order.front().is_some_and(|first| !self.guests.contains_key(first)) {
-            self.order.pop_front();
+        for line in [&mut self.order, &mut self.readers] {
+            while line.front().is_some_and(|first| !self.guests.contains_key(first)) {
+                line.pop_front();
+            }
         }
         if self.order.len() > 2 * self.guests.len() + ACCEPTS {
             self.order.retain(|guest| self.guests.contains_key(guest));
@@ -252,6 +262,9 @@ impl Door {
             wanted = (manners.wanted)(guest.incoming.bytes());
             arrived = guest.incoming.advance(wanted);
         }
+        if guest.incoming.is_reader() {
+            return self.send(number, &arrived);
+        }
         // What it said before it left tells more than that it left.
         let outcome = match ((manners.read)(&guest.incoming), arrived) {
             (Err(refused), _) => Err(refused),
@@ -261,6 +274,9 @@ impl Door {
             (Ok(None), Ok(_)) => return,
         };
         let Some(guest) = self.remove(number) else { return };
+        if guest.incoming.is_spare() && outcome.is_err() {
+            return;
+        }
         let (address, incoming) = (guest.source(), guest.incoming);
         let outcome = match outcome {
             Ok(visitor) => Ok((incoming, visitor)),
@@ -272,8 +288,32 @@ impl Door {
         (manners.take)(Arrived { address, outcome });
     }
 
+    /// Goes on with a guest who reads a file of a page: it is no client of whom anybody is told.
+    fn send(&mut self, number: usize, arrived: &Result<Arrival>) {
+        if matches!(arrived, Ok(Arrival::Here) | Err(_)) {
+            self.remove(number);
+            return;
+        }
+        if let Some(guest) = self.guests.get_mut(&number)
+            && !std::mem::replace(&mut guest.reads, true)
+        {
+            guest.deadline = Instant::now() + READING;
+            self.order.retain(|other| *other != number);
+            self.readers.push_back(number);
+        }
+        if matches!(arrived, Ok(Arrival::More)) {
+            self.ready.push_back(number);
+        }
+    }
+
     fn expire<V>(&mut self, manners: &Manners<'_, V>) {
         let now = Instant::now();
+        let late = |guests: &HashMap<usize, Guest>, number: &usize| {
+            guests.get(number).is_none_or(|guest| guest.deadline <= now)
+        };
+        while let Some(number) = self.readers.pop_front_if(|number| late(&self.guests, number)) {
+            self.remove(number);
+        }
         while let Some(number) = self.order.front().copied() {
             match self.guests.get(&number) {
                 Some(guest) if guest.deadline > now => return,
@@ -302,6 +342,9 @@ impl Door {
 
     fn turn_away<V>(&mut self, number: usize, error: Error, manners: &Manners<'_, V>) {
         if let Some(guest) = self.remove(number) {
+            if guest.incoming.is_reader() || guest.incoming.is_spare() {
+                return;
+            }
             let address = guest.source();
             drop(guest);
             (manners.take)(Arrived { address, outcome: Err(error) });

@@ -1,5 +1,6 @@
 //! A server's end of the control connection: how it is made, and what goes over it.
 
+use std::net::SocketAddr;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,6 +11,7 @@ use wire::{Error, Result, Timeouts};
 
 use crate::fleet::dial::{EVER, ask, dial};
 use crate::fleet::member::{Member, Unheard};
+use crate::fleet::membership::Membership;
 use crate::fleet::talk::{Answers, Beat, Join, Says};
 use crate::lock::locked;
 use crate::shared::Shared;
@@ -57,6 +59,7 @@ fn attend(shared: &Weak<Shared>, member: &Member, nudged: &Receiver<()>) -> Resu
             server: fleet.server.clone(),
             run: hexadecimal(&member.run),
             address: fleet.advertise.clone().unwrap_or_else(|| shared.address.to_string()),
+            websocket: shared.websocket.map(|there| shown(fleet, there)),
             models: shared.model_news(),
             limit: shared.gate.sessions(),
             kept: shared.kept.names(),
@@ -113,6 +116,17 @@ fn attend(shared: &Weak<Shared>, member: &Member, nudged: &Receiver<()>) -> Resu
         if member.over.load(Ordering::SeqCst) {
             return Ok(());
         }
+    }
+}
+
+/// Where browsers reach a server that listens for them `there`.
+fn shown(fleet: &Membership, there: SocketAddr) -> String {
+    match &fleet.advertise_websocket {
+        Some(address) => match address.strip_suffix(":0") {
+            Some(host) => format!("{host}:{}", there.port()),
+            None => address.clone(),
+        },
+        None => there.to_string(),
     }
 }
 

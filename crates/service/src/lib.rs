@@ -24,6 +24,7 @@ mod policy;
 mod refused;
 mod server;
 mod shared;
+mod telling;
 mod tokens;
 mod visit;
 mod watch;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use runtime::Visitor;
-use wire::{Error, Result, Timeouts};
+use wire::{Error, Pages, Result, Timeouts};
 
 use crate::door::{Door, Manners};
 use crate::event::Event;
@@ -21,7 +21,8 @@ use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::Policy;
-use crate::shared::{Shared, Telling};
+use crate::shared::Shared;
+use crate::telling::Telling;
 use crate::visit::Model;
 use crate::watch::http::Http;
 use crate::watch::live::Live;
@@ -33,7 +34,6 @@ const SESSIONS_PER_CORE: usize = 8;
 /// A bound server.
 pub struct Server {
     address: SocketAddr,
-    websocket: Option<SocketAddr>,
     door: Mutex<Door>,
     shared: Arc<Shared>,
     events: Mutex<Receiver<Event>>,
@@ -50,11 +50,6 @@ impl Server {
     pub fn bind(models: Vec<Model>, listen: &str, options: Options) -> Result<Self> {
         let largest = checked(&models, &options)?;
         let (listener, address) = bound(listen, &options.access)?;
-        if options.websocket.is_some() && options.fleet.is_some() {
-            return Err(Error::misuse(
-                "a server of a fleet takes no WebSockets: its door knows none",
-            ));
-        }
         let browsers = options.websocket.as_ref();
         let browsers = browsers.map(|there| bound(&there.listen, &options.access)).transpose()?;
         let (browsers, websocket) = browsers.unzip();
@@ -70,6 +65,7 @@ impl Server {
         let fleet = options.fleet.clone().map(Member::new).transpose()?;
         let shared = Shared {
             address,
+            websocket,
             fleet,
             door_error: Mutex::default(),
             models: RwLock::new(Arc::new(models)),
@@ -79,6 +75,7 @@ impl Server {
             memory,
             standing: AtomicUsize::new(0),
             metrics: Metrics::new(),
+            pages: RwLock::default(),
             options,
             waker,
             sessions: Live::default(),
@@ -103,7 +100,7 @@ impl Server {
         }
         let watched = shared.clone();
         let watch = metrics.map(|listen| Http::start(&listen, move |path| watched.answer(path)));
-        Ok(Self { address, websocket, door, shared, events, watch: watch.transpose()? })
+        Ok(Self { address, door, shared, events, watch: watch.transpose()? })
     }
 
     /// Where it listens.
@@ -112,8 +109,22 @@ impl Server {
     }
 
     /// Where browsers connect, if they may.
-    pub const fn websocket_address(&self) -> Option<SocketAddr> {
-        self.websocket
+    pub fn websocket_address(&self) -> Option<SocketAddr> {
+        self.shared.websocket
+    }
+
+    /// Shows `pages` from now on to browsers that ask for a file where they connect.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a server at which no browsers connect.
+    pub fn show(&self, pages: Pages) -> Result<()> {
+        if self.websocket_address().is_none() {
+            return Err(Error::misuse(
+                "a page is shown where browsers connect: add --websocket HOST:PORT",
+            ));
+        }
+        *self.shared.pages.write().unwrap_or_else(PoisonError::into_inner) = Some(pages);
+        Ok(())
     }
 
     /// Where it shows its metrics, if it does.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use mio::Waker;
 use runtime::Visitor;
-use wire::{Admission, Error, Incoming, Result};
+use wire::{Admission, Error, Incoming, Pages, Result};
 
 use crate::door::Arrived;
 use crate::event::{AT_THE_DOOR, End, Event};
@@ -21,14 +21,12 @@ use crate::links::Links;
 use crate::lock::locked;
 use crate::options::{Access, Options};
 use crate::policy::{Known, Policy};
+use crate::telling::Telling;
 use crate::visit::{self, Facts, Model};
 use crate::watch::http::Answer;
 use crate::watch::live::Live;
 use crate::watch::metrics::{self, Metrics, Moment};
 
-/// Events of clients that came to nothing: so many at once, and so many a second.
-const BURST: f64 = 64.0;
-const PER_SECOND: f64 = 16.0;
 /// How long clients of a server that stops should stay away.
 const RESTART: Duration = Duration::from_secs(10);
 
@@ -36,6 +34,8 @@ const RESTART: Duration = Duration::from_secs(10);
 pub(crate) struct Shared {
     /// Where the server listens.
     pub(crate) address: SocketAddr,
+    /// Where browsers connect, if they may.
+    pub(crate) websocket: Option<SocketAddr>,
     pub(crate) fleet: Option<Arc<Member>>,
     /// Why the door of the fleet was lost the last time.
     pub(crate) door_error: Mutex<Option<String>>,
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) access: RwLock<Access>,
     pub(crate) policy: RwLock<Policy>,
     pub(crate) options: Options,
+    /// What is shown to browsers that ask for a page.
+    pub(crate) pages: RwLock<Option<Pages>>,
     /// Bytes that the process may hold.
     pub(crate) memory: u64,
     pub(crate) gate: Arc<Gate>,
@@ -64,13 +66,6 @@ pub(crate) struct Shared {
     pub(crate) telling: Mutex<Telling>,
 }
 
-/// How many clients that came to nothing are still told of.
-pub(crate) struct Telling {
-    left: f64,
-    since: Instant,
-    untold: u64,
-}
-
 impl Shared {
     pub(crate) fn wake(&self) {
         // When that fails the door looks up by itself in a moment.
@@ -87,6 +82,11 @@ impl Shared {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What is shown to browsers now.
+    fn pages(&self) -> Option<Pages> {
+        self.pages.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Starts to read a connection, by WebSocket if it is one of a browser's.
     pub(crate) fn open(&self, stream: TcpStream, browser: bool) -> Result<Incoming> {
         let incoming = match &*self.access.read().unwrap_or_else(PoisonError::into_inner) {
@@ -94,7 +94,7 @@ impl Shared {
             Access::Plaintext => Incoming::new(stream, None),
         }?;
         let incoming = match self.options.websocket.as_ref().filter(|_| browser) {
-            Some(options) => incoming.websocket(&options.origins),
+            Some(options) => incoming.websocket(&options.origins).showing(self.pages()),
             None => incoming,
         };
         Ok(match (self.options.proxied, &self.fleet) {
@@ -295,21 +295,10 @@ impl Shared {
     /// read.
     fn tell(&self, mut event: Event) {
         self.metrics.count(&event);
-        {
-            let mut telling = locked(&self.telling);
-            let now = Instant::now();
-            let passed = now.duration_since(telling.since).as_secs_f64();
-            telling.left = (telling.left + passed * PER_SECOND).min(BURST);
-            telling.since = now;
-            if event.reached == AT_THE_DOOR {
-                if telling.left < 1.0 {
-                    telling.untold += 1;
-                    return;
-                }
-                telling.left -= 1.0;
-            }
-            event.untold = std::mem::take(&mut telling.untold);
-        }
+        let Some(untold) = locked(&self.telling).tells(event.reached == AT_THE_DOOR) else {
+            return;
+        };
+        event.untold = untold;
         if self.options.once {
             self.stopped.store(true, Ordering::SeqCst);
             self.wake();
@@ -365,12 +354,6 @@ impl Shared {
             certificate_expiry,
             revocation_expiry,
         }
-    }
-}
-
-impl Telling {
-    pub(crate) fn new() -> Self {
-        Self { left: BURST, since: Instant::now(), untold: 0 }
     }
 }
 

@@ -8,6 +8,7 @@ use wire::{Error, Identity, Pin, Result, ServerTls};
 
 use crate::access::{TlsFiles, access, identity};
 use crate::place::LedgerPlace;
+use crate::serving::browsers;
 
 /// How a door is set up.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,6 +16,10 @@ use crate::place::LedgerPlace;
 pub struct DoorOptions {
     /// Where clients come, HOST:PORT.
     pub listen: String,
+    /// Where browsers come by WebSocket (HOST:PORT); nowhere when absent.
+    pub websocket: Option<String>,
+    /// The pages that may do so, by their origins; those of the door's own host when empty.
+    pub origins: Vec<String>,
     /// Where servers come, HOST:PORT.
     pub control: String,
     /// File of the fleet's secret, which is made where there is none.
@@ -41,6 +46,8 @@ impl Default for DoorOptions {
     fn default() -> Self {
         Self {
             listen: String::new(),
+            websocket: None,
+            origins: Vec::new(),
             control: String::new(),
             secret: String::new(),
             tls: Some(TlsFiles::default()),
@@ -71,6 +78,7 @@ pub fn door(options: &DoorOptions) -> Result<Doorway> {
     let (access, control_tls, pin) = shown(options)?;
     let allocator = Allocator::bind(AllocatorOptions {
         listen: options.listen.clone(),
+        websocket: browsers(options.websocket.as_deref(), &options.origins)?,
         control: options.control.clone(),
         access,
         control_tls,

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use runtime::{Asking, door_request};
-use wire::fleet::{Amount, DoorRequest, ShownTicket, Ticket};
+use wire::fleet::Amount;
 use wire::{
-    Channel, ClientTls, Followed, HEADER_LEN, Identity, Message, Result, Role, Timeouts, Trust,
-    connect, following, plaintext,
+    Channel, ClientTls, Identity, Result, Role, Timeouts, Trust, ask_door, connect, following,
+    plaintext, show_ticket,
 };
 
 /// How a server is known, and how long it may take.
@@ -49,38 +49,8 @@ pub(crate) fn reach(
         return Ok(channel);
     }
     let since = Instant::now();
-    let (ticket, received) = ask(channel, &request, told)?;
-    follow(&tls, host, &ticket, timeouts, (since, received))
-}
-
-/// Asks a door for a ticket; returns also how many bytes it sent.
-fn ask(mut channel: Channel, request: &DoorRequest, told: &dyn Fn(u32)) -> Result<(Ticket, u64)> {
-    channel.send(request)?;
-    loop {
-        if let Some(ticket) = channel.receive_unless_waiting::<Ticket>(&(), told)? {
-            let received = channel.meter().total(None).cost.server_to_client;
-            // The door closes in its turn, and nobody waits for it.
-            let _ = channel.close();
-            return Ok((ticket, received));
-        }
-    }
-}
-
-/// Goes to the server of a ticket, which shows the same identity as the door, and shows the ticket.
-fn follow(
-    tls: &ClientTls,
-    host: &str,
-    ticket: &Ticket,
-    timeouts: Timeouts,
-    (since, received): (Instant, u64),
-) -> Result<Channel> {
+    let (ticket, received) = ask_door(channel, &request, told)?;
+    // The server shows the same identity as the door.
     let stream = connect(&ticket.address, timeouts)?;
-    let mut channel = tls.channel(host, stream, timeouts)?;
-    let seconds = since.elapsed().as_secs_f64();
-    let shown = ShownTicket(ticket.ticket.clone());
-    channel.preface(&shown)?;
-    let (_, request) = DoorRequest::bounds(&());
-    let sent = 2 * HEADER_LEN + request + shown.0.len() as u64;
-    let server = ticket.address.clone();
-    Ok(channel.after(Followed { server, sent, received, seconds }))
+    show_ticket(tls.channel(host, stream, timeouts)?, &ticket, (since, received))
 }

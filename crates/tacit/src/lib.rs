@@ -60,4 +60,4 @@ pub use service::{Allocator, End, Event, Relay, Server};
 pub use serving::{ModelOptions, Offering, ServeOptions, Welcome, serve};
 pub use session::{Passphrase, Patience, PredictOptions, Progress, predict, session};
 pub use trees::compile_trees;
-pub use wire::{Error, Link, Pin, Result, TransportError, TransportKind};
+pub use wire::{Error, Link, PageFile, Pages, Pin, Result, TransportError, TransportKind};

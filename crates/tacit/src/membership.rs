@@ -13,6 +13,10 @@ pub(crate) struct Belonging<'a> {
     pub(crate) secret: Option<&'a str>,
     /// Where clients of the fleet reach this server, HOST:PORT.
     pub(crate) advertise: Option<&'a str>,
+    /// Where browsers reach it, HOST:PORT.
+    pub(crate) advertise_websocket: Option<&'a str>,
+    /// It takes WebSockets.
+    pub(crate) websocket: bool,
     /// The server's name in the fleet.
     pub(crate) server: Option<&'a str>,
     /// Every connection begins with a PROXY v2 header.
@@ -28,7 +32,9 @@ pub(crate) struct Belonging<'a> {
 pub(crate) fn membership(of: &Belonging<'_>, pin: Option<Pin>) -> Result<Option<Membership>> {
     let (control, secret) = match (of.fleet, of.secret) {
         (Some(control), Some(secret)) => (control.to_owned(), secret.into()),
-        (None, None) if of.advertise.is_none() && of.server.is_none() => return Ok(None),
+        (None, None) if of.advertise.or(of.advertise_websocket).or(of.server).is_none() => {
+            return Ok(None);
+        }
         _ => return Err(Error::misuse("--fleet and --fleet-secret belong together")),
     };
     if of.proxied {
@@ -41,12 +47,18 @@ pub(crate) fn membership(of: &Belonging<'_>, pin: Option<Pin>) -> Result<Option<
             "a server of a fleet shows the door's key: give it the same --key-file",
         ));
     }
+    if of.advertise_websocket.is_some() && !of.websocket {
+        return Err(Error::misuse(
+            "--advertise-websocket says where browsers come: add --websocket HOST:PORT",
+        ));
+    }
     let server = match of.server {
         Some(server) => server.to_owned(),
         None => format!("server-{}-{}", std::process::id(), since_1970()),
     };
     let advertise = of.advertise.map(str::to_owned);
-    Ok(Some(Membership { control, secret, server, advertise, pin }))
+    let advertise_websocket = of.advertise_websocket.map(str::to_owned);
+    Ok(Some(Membership { control, secret, server, advertise, advertise_websocket, pin }))
 }
 
 /// Milliseconds since 1970, by which servers with the same process number on other machines differ.

@@ -18,6 +18,7 @@ use crate::warnings;
 
 mod options;
 
+pub(crate) use self::options::browsers;
 pub use self::options::{ModelOptions, ServeOptions};
 
 /// What clients may pin of a model, as digests in hexadecimal.

@@ -11,6 +11,8 @@ struct Failure {
     /// Seconds after which it is worth trying again.
     #[serde(skip_serializing_if = "Option::is_none")]
     again: Option<u32>,
+    /// Whether the connection was lost in a way that may pass.
+    lost: bool,
     /// The node that is not supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<String>,
@@ -20,6 +22,10 @@ struct Failure {
 pub(crate) fn thrown(error: Error) -> JsValue {
     let kind = error.kind();
     let whole = error.to_string();
+    let lost = matches!(&error, Error::Transport(lost) if matches!(
+        lost.kind,
+        TransportKind::Refused | TransportKind::Unreachable | TransportKind::Closed
+    ));
     let (message, again, node) = match error {
         Error::Misuse(why) => (why, None, None),
         Error::Transport(lost) => match lost.kind {
@@ -29,6 +35,6 @@ pub(crate) fn thrown(error: Error) -> JsValue {
         Error::Unsupported { node, .. } => (whole, None, Some(node)),
         _ => (whole, None, None),
     };
-    let failure = Failure { kind, message, again, node };
+    let failure = Failure { kind, message, again, lost, node };
     serde_json::to_string(&failure).unwrap_or_default().into()
 }

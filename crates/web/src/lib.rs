@@ -7,19 +7,28 @@ mod failure;
 mod link;
 mod options;
 
-use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal};
+use std::cell::Cell;
+
+use ring::host::Instant;
+use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal, door_request};
 use wasm_bindgen::prelude::*;
-use wire::{Channel, Error, Result, Role};
+use wire::fleet::Amount;
+use wire::{
+    Channel, Error, Result, Role, Transport, TransportKind, Way, ask_door, following_by,
+    show_ticket,
+};
 
 use crate::failure::thrown;
 use crate::link::Link;
 use crate::options::{Options, Token};
 
-/// A client of one server.
+/// A client of one server, or of the door of a fleet.
 #[wasm_bindgen]
 pub struct Client {
     options: Options,
     kept: KeptKeys,
+    /// Whether the last session came by way of a door.
+    is_door: Cell<bool>,
 }
 
 /// What a session gave.
@@ -52,7 +61,7 @@ impl Client {
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str) -> Result<Self, JsValue> {
         let options = Options::parse(options).map_err(thrown)?;
-        Ok(Self { options, kept: KeptKeys::default() })
+        Ok(Self { options, kept: KeptKeys::default(), is_door: Cell::new(false) })
     }
 
     /// Runs one session over `values` of the given shape: one input, or several with a leading axis, in the
@@ -74,26 +83,57 @@ impl Client {
         let trusts = |plan: &Plan, provenance: &Provenance| options.check(plan, provenance);
         let waiting = |before| link::told("waiting", before, 0);
         let done = |done: usize, all: usize| link::told("done", done as u32, all as u32);
-        let mut channel = Channel::new(Role::Client, Box::new(Link::new(options)));
+        let asking = Asking {
+            model: options.model.as_deref(),
+            token: options.token.as_ref().map(Token::text),
+            keys: options.keep_keys.then_some(&self.kept),
+            waiting: Some(&waiting),
+            trust: Some(&trusts),
+        };
         let request = Request {
             values,
             shape,
             threads: 1,
             accept_leakage: options.accept_leakage,
             keys: None,
-            asking: Asking {
-                model: options.model.as_deref(),
-                token: options.token.as_ref().map(Token::text),
-                keys: options.keep_keys.then_some(&self.kept),
-                waiting: Some(&waiting),
-                trust: Some(&trusts),
-            },
+            asking,
             progress: &mut { done },
         };
-        let answer = runtime::predict(&mut channel, request)?;
+        let answer = self.channel(&asking, values.len()).and_then(|mut channel| {
+            let answer = runtime::predict(&mut channel, request)?;
+            self.is_door.set(channel.detour().is_some());
+            Ok(answer)
+        });
+        let answer = answer.inspect_err(|error| {
+            // A door that has become a server waits for a session, as the client waits for its answer.
+            if matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut) {
+                self.is_door.set(false);
+            }
+        })?;
         let columns = answer.results.first().map_or(0, Vec::len);
         let (report, outputs) = (report(&answer.plan, &answer.report)?, answer.results.concat());
         Ok(Answer { outputs, columns, report })
+    }
+}
+
+impl Client {
+    /// A channel to the server, or to the one that a door names. A peer that is known as a door is asked before the session
+    /// begins, so that base OTs which were kept are not given up for a refusal.
+    fn channel(&self, asking: &Asking<'_>, values: usize) -> Result<Channel> {
+        let request = door_request(asking, Amount::Values(values as u64))?;
+        let link = Link::new(&self.options);
+        let told = |before| link::told("waiting", before, 0);
+        if self.is_door.get() {
+            let since = Instant::now();
+            let door = Channel::new(Role::Client, Box::new(link));
+            let (ticket, received) = ask_door(door, &request, &told)?;
+            let server = Channel::new(Role::Client, Box::new(link.to(&ticket.address)?));
+            return show_ticket(server, &ticket, (since, received));
+        }
+        let dial =
+            move |address: &str| -> Result<Box<dyn Transport>> { Ok(Box::new(link.to(address)?)) };
+        let way = Way { dial: Box::new(dial), told: Box::new(told) };
+        following_by(Box::new(link), way, &request)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring::host::Instant;
 use wasm_bindgen::prelude::*;
-use wire::{Error, Result, Transport, TransportKind};
+use wire::{Error, Phase, Result, Transport, TransportKind};
 
 use crate::options::Options;
 
@@ -19,9 +19,12 @@ extern "C" {
     /// Waits up to so many milliseconds for bytes. Returns how many it has put into `buffer`, or [`ENDED`], [`LOST`] or
     /// [`LATE`].
     fn receive(buffer: &mut [u8], milliseconds: f64) -> i32;
+    /// Goes on with the server at HOST:PORT, over another connection.
+    fn redirect(address: &str);
     /// Why the connection was lost.
     fn reason() -> String;
-    /// Tells the page of what happens: `waiting` (sessions before this one) or `done` (inputs, and of how many).
+    /// Tells the page of what happens: `waiting` (sessions before this one), `done` (inputs, and of how many), or the
+    /// name of a phase (a layer of the plan, or [`NO_LAYER`]).
     pub(crate) fn told(what: &str, first: u32, second: u32);
 }
 
@@ -29,10 +32,13 @@ extern "C" {
 const ENDED: i32 = 0;
 /// The connection broke off.
 const LOST: i32 = -1;
+/// What follows is for no layer alone.
+const NO_LAYER: u32 = u32::MAX;
 /// Nothing has come in time.
 const LATE: i32 = -2;
 
 /// The worker's end of a connection.
+#[derive(Clone, Copy)]
 pub(crate) struct Link {
     idle: Duration,
     total: Duration,
@@ -46,6 +52,21 @@ impl Link {
     pub(crate) fn new(options: &Options) -> Self {
         let (idle, total) = options.patience();
         Self { idle, total, since: Instant::now(), silent: false }
+    }
+
+    /// The link to the server at `address`, which a door has named.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for what is no HOST:PORT.
+    pub(crate) fn to(self, address: &str) -> Result<Self> {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-_[]:".contains(&byte);
+        let parts = address.rsplit_once(':');
+        let parts = parts.filter(|(host, _)| !host.is_empty() && host.bytes().all(known));
+        if parts.is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+            return Err(Error::peer("HOST:PORT of a server", "another address"));
+        }
+        redirect(address);
+        Ok(self)
     }
 
     /// How long to wait for the next byte.
@@ -102,5 +123,9 @@ impl Transport for Link {
     fn expect_silence(&mut self, silent: bool) -> Result<()> {
         self.silent = silent;
         Ok(())
+    }
+
+    fn entered(&mut self, phase: Phase, layer: Option<usize>) {
+        told(phase.name(), layer.map_or(NO_LAYER, |layer| layer as u32), 0);
     }
 }

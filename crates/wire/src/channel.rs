@@ -1,6 +1,8 @@
 //! The channel: frames of typed messages, counted.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Weak;
 use std::time::Duration;
 
 use ring::host::Instant;
@@ -62,6 +64,9 @@ pub trait Transport: Send {
         Ok(())
     }
 
+    /// Is told which layer of which phase what follows is for, to show it to those who wait.
+    fn entered(&mut self, _phase: Phase, _layer: Option<usize>) {}
+
     /// Returns the name of the group in which TLS exchanged keys; none without TLS.
     fn key_exchange(&self) -> Option<&'static str> {
         None
@@ -84,6 +89,12 @@ pub trait Transport: Send {
         None
     }
 
+    /// Returns whether something can be received without waiting, or the connection is gone. What
+    /// cannot know says that it can.
+    fn is_ready(&mut self) -> bool {
+        true
+    }
+
     /// Delays everything sent from now on as `link` would.
     ///
     /// # Errors
@@ -92,6 +103,15 @@ pub trait Transport: Send {
         Err(Error::misuse(format!("this transport cannot imitate {link:?}")))
     }
 }
+
+/// Work that a party can do while it waits for the other.
+pub trait Meanwhile: Send + Sync {
+    /// Does a part that takes about a millisecond; returns whether there was one.
+    fn work(&self) -> bool;
+}
+
+/// Bytes that are received at a time where there is work to do between them.
+const PIECE: usize = 1 << 16;
 
 /// Bytes of the longest frame whose memory is kept for the next one: fresh memory for every
 /// large message would take as long as encrypting it.
@@ -106,6 +126,8 @@ pub struct Channel {
     sent: u64,
     received: u64,
     detour: Option<Followed>,
+    /// What can be done while this party waits: the first first, what is in one by turns.
+    meanwhile: VecDeque<VecDeque<Weak<dyn Meanwhile>>>,
     /// Memory of the last frame sent and of the last body received.
     frame: Vec<u8>,
     body: Vec<u8>,
@@ -115,8 +137,8 @@ impl Channel {
     /// Makes the end that `role` holds.
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
-        let (meter, detour) = (Meter::new(), None);
-        Self { role, transport, meter, sent: 0, received: 0, detour, frame, body }
+        let (meter, detour, meanwhile) = (Meter::new(), None, VecDeque::new());
+        Self { role, transport, meter, sent: 0, received: 0, detour, meanwhile, frame, body }
     }
 
     /// Returns which party holds this end.
@@ -177,9 +199,43 @@ impl Channel {
         self.transport.shape(link)
     }
 
+    /// Does all of `works` by turns where this party waits for the other, after what was registered before, until
+    /// nothing is left of them or they are dropped.
+    pub fn meanwhile(&mut self, works: VecDeque<Weak<dyn Meanwhile>>) {
+        self.meanwhile.push_back(works);
+    }
+
+    /// Waits for exactly `buffer.len()` bytes, and works meanwhile.
+    fn fetch(&mut self, buffer: &mut [u8]) -> Result<()> {
+        let mut rest = buffer;
+        while !self.meanwhile.is_empty() && !rest.is_empty() {
+            while !self.transport.is_ready() && self.work() {}
+            let now = rest.len().min(PIECE);
+            let (piece, later) = rest.split_at_mut(now);
+            self.transport.receive(piece)?;
+            rest = later;
+        }
+        self.transport.receive(rest)
+    }
+
+    /// Does a part of what can be done meanwhile; returns whether there was anything.
+    fn work(&mut self) -> bool {
+        while let Some(works) = self.meanwhile.front_mut() {
+            while let Some(work) = works.pop_front() {
+                if work.upgrade().is_some_and(|work| work.work()) {
+                    works.push_back(work);
+                    return true;
+                }
+            }
+            self.meanwhile.pop_front();
+        }
+        false
+    }
+
     /// Attributes what follows to `layer` in `phase`.
     pub fn enter(&mut self, phase: Phase, layer: Option<usize>) {
         self.meter.enter(phase, layer);
+        self.transport.entered(phase, layer);
     }
 
     /// Sends `message`.
@@ -219,7 +275,7 @@ impl Channel {
         let len = body_len::<M>(header, self.received, shape)?;
         let mut body = std::mem::take(&mut self.body);
         body.resize(usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?, 0);
-        self.transport.receive(&mut body)?;
+        self.fetch(&mut body)?;
         self.received += 1;
         self.meter.count(Cost::message(!self.role, u64::from(len)));
         let message = M::decode(&body, shape);
@@ -339,7 +395,7 @@ impl Channel {
 
     fn header(&mut self) -> Result<[u8; HEADER_LEN as usize]> {
         let mut header = [0; HEADER_LEN as usize];
-        self.transport.receive(&mut header)?;
+        self.fetch(&mut header)?;
         Ok(header)
     }
 }

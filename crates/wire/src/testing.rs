@@ -111,6 +111,10 @@ impl<T: Transport> Transport for Watched<T> {
         self.inner.receive(buffer)
     }
 
+    fn is_ready(&mut self) -> bool {
+        self.inner.is_ready()
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.inner.flush()
     }

@@ -30,6 +30,22 @@ class DoorCommand:
         Path,
         typer.Option(metavar="FILE", help="The secret of the fleet; made where there is none. Servers need a copy."),
     ]
+    websocket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where browsers come, by WebSocket; servers need a --websocket of their own.",
+            show_default=False,
+        ),
+    ] = None
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORIGINS",
+            help="Pages that may use --websocket, as https://HOST,https://HOST:PORT. Default: those of the same host.",
+            show_default=False,
+        ),
+    ] = None
     key_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The key that door and servers show; made where there is none.")
     ] = None
@@ -80,6 +96,8 @@ class DoorCommand:
             listen=self.listen,
             control=self.control,
             secret=self.secret,
+            websocket=self.websocket,
+            origins=tuple(self.origin.split(",")) if self.origin else (),
             key_file=self.key_file,
             certificate=self.certificate,
             key=self.key,
@@ -110,13 +128,14 @@ def door(options: DoorCommand, json: AsJson = False) -> None:
     log = None if options.log is None else Log(options.log, terminal.warn)
     with running(opened, options.drain):
         where = {"listening": opened.address, "control": opened.control, "pin": opened.pin}
+        where |= {} if opened.websocket is None else {"websocket": opened.websocket}
         where |= {} if opened.metrics is None else {"metrics": opened.metrics}
         if log is not None:
             log.event("listening", **where)
         if json:
             terminal.emit_json(where)
         else:
-            terminal.show_address(opened.address, opened.pin, opened.metrics)
+            terminal.show_address(opened.address, opened.pin, opened.metrics, opened.websocket)
             terminal.note(f"servers: tacit serve ... --fleet {opened.control} --fleet-secret {options.secret}")
         for event in opened.events():
             if log is not None:

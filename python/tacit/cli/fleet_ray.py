@@ -142,7 +142,8 @@ def show_ready(state: dict[str, Any], json: bool) -> None:
     if json:
         terminal.emit_json({"time": now(), "ready": True, **state})
         return
-    terminal.show_address(state["door"]["address"], state["door"]["pin"], state["metrics"])
+    door = state["door"]
+    terminal.show_address(door["address"], door["pin"], state["metrics"], door["websocket"])
     for table in tables(state):
         terminal.console.print(table)
 

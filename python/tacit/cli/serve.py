@@ -37,6 +37,8 @@ from tacit.session.place import Place
 from tacit.session.server import OPENING_SECONDS, Listening, Server
 from tacit.session.traces import Traces
 
+PAGE_ADDRESS = "127.0.0.1:8080"
+ANY_PORT = "127.0.0.1:0"
 Models = Annotated[
     Path,
     typer.Argument(
@@ -138,6 +140,12 @@ class ServeOptions:
             show_default=False,
         ),
     ] = None
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page", help=f"Show browsers a page at the address of --websocket ({PAGE_ADDRESS} where none is given)."
+        ),
+    ] = False
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -157,6 +165,14 @@ class ServeOptions:
         str | None,
         typer.Option(metavar="HOST:PORT", help="Where clients of the fleet reach this server. Default: as it listens."),
     ] = None
+    advertise_websocket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The same for browsers; port 0 is the one of --websocket. The certificate holds HOST.",
+            show_default=False,
+        ),
+    ] = None
     server_id: Annotated[
         str | None, typer.Option(metavar="NAME", help="The server's name in the fleet. Default: by process and time.")
     ] = None
@@ -170,10 +186,10 @@ class ServeOptions:
 
     def listening(self) -> Listening:
         """The options as the server reads them; raises `MisuseError` without an address."""
-        if self.listen is None:
+        if self.listen is None and not self.page:
             raise MisuseError("say where to listen: --listen HOST:PORT")
         return Listening(
-            self.listen,
+            self.listen or ANY_PORT,
             reveal=self.reveal,
             certificate=self.certificate,
             key=self.key,
@@ -203,13 +219,15 @@ class ServeOptions:
             card=self.card,
             tokens=self.tokens,
             ledger=self.ledger,
-            websocket=self.websocket,
+            websocket=self.websocket or (PAGE_ADDRESS if self.page else None),
             origins=tuple(self.origin.split(",")) if self.origin else (),
+            page=self.page,
             metrics=self.metrics,
             proxy_protocol=self.proxy_protocol,
             fleet=self.fleet,
             fleet_secret=self.fleet_secret,
             advertise=self.advertise,
+            advertise_websocket=self.advertise_websocket,
             server_id=self.server_id,
             budget=None if self.budget is None else budget_of(self.budget),
         )
@@ -249,13 +267,15 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
         where: dict[str, Any] = {"listening": server.address, "pin": server.pin, "models": server.offerings}
         if server.websocket is not None:
             where["websocket"] = server.websocket
+        if server.page_address is not None:
+            where["page"] = server.page_address
         if server.metrics is not None:
             where["metrics"] = server.metrics
         tell("listening", **where, warnings=server.warnings)
         if json:
             terminal.emit_json(where)
         else:
-            terminal.show_address(server.address, server.pin, server.metrics, server.websocket)
+            terminal.show_address(server.address, server.pin, server.metrics, server.websocket, server.page_address)
             terminal.show_offerings(server.offerings)
         for session in server.sessions():
             if log is not None:

@@ -53,12 +53,12 @@ class Embedding:
         return content.hexdigest()
 
 
-def write(path: Path, embedding: Embedding, entries: dict[str, str]) -> None:
-    """A safetensors file with the tables, and `entries` as metadata."""
+def file_of(embedding: Embedding, entries: dict[str, str]) -> bytes:
+    """The content of a safetensors file with the tables, and `entries` as metadata."""
     from safetensors.numpy import save
 
     tables = {name: np.ascontiguousarray(getattr(embedding, name)) for name in TABLES}
-    path.write_bytes(save(tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
+    return bytes(save(tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
 
 
 def read(path: Path, digest: str, sequence: int) -> Embedding:

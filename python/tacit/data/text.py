@@ -262,9 +262,13 @@ def stored(path: Path, entries: Mapping[str, str]) -> Text:
 
 def write(path: Path, text: Text) -> None:
     """The client's file: what a client needs to ask a server that has the model."""
+    path.write_bytes(file_of(text))
+
+
+def file_of(text: Text) -> bytes:
+    """The content of the client's file."""
     if text.tables is not None:
-        embedding.write(path, text.tables, {ENTRY: text.to_json()})
-        return
+        return embedding.file_of(text.tables, {ENTRY: text.to_json()})
     header = json.dumps({"__metadata__": {ENTRY: text.to_json()}}, ensure_ascii=False).encode()
     header += b" " * (-len(header) % metadata.LENGTH)
-    path.write_bytes(len(header).to_bytes(metadata.LENGTH, "little") + header)
+    return len(header).to_bytes(metadata.LENGTH, "little") + header

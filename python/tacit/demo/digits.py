@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.panel import Panel
 
 from tacit.data.examples import Examples, load
+from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.report import terminal
@@ -39,7 +40,7 @@ def build_model(path: Path) -> Model:
     path.parent.mkdir(parents=True, exist_ok=True)
     calibration = load(asset("mnist_calibration.npz")).x
     names = tuple(str(digit) for digit in range(10))
-    compile_model(asset("mnist.onnx"), path, calibration, options=Options(labels=names))
+    compile_model(asset("mnist.onnx"), path, calibration, options=Options(labels=names, preprocessing=PRESETS["mnist"]))
     return Model(path)
 
 

@@ -191,6 +191,7 @@ class Pool:
             connect_seconds=self.connect_timeout,
             session_seconds=self.session_timeout,
             metrics="127.0.0.1:0",
+            **fleet.browsers(host),
             tokens=None if fleet.relay == "never" else fleet.tokens,
             **fleet.identity(),
             **registration,
@@ -215,6 +216,12 @@ class Fleet:
     """Where servers register with the door."""
     host: str | None = None
     """The address at which servers listen, and which clients get; that of the node by default."""
+    websocket: str | None = None
+    """Where browsers find the door; servers take WebSockets too then, at ports of their own."""
+    origin: tuple[str, ...] = ()
+    """Pages that may connect by WebSocket; those of the same host by default."""
+    websocket_name: str | None = None
+    """By what name, which the certificate holds, browsers reach servers; `*` is the server's address with dashes."""
     key_file: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -242,6 +249,8 @@ class Fleet:
             budget_of(self.budget)
         if self.budget is not None and self.ledger is None:
             raise ValueError("`budget` needs `ledger`, the file or database in which inputs are counted")
+        if self.websocket is None and (self.origin or self.websocket_name):
+            raise ValueError("`origin` and `websocket-name` are of browsers: say where they come, `websocket`")
         if (self.certificate is None) != (self.key is None):
             raise ValueError("`certificate` and `key` belong together")
         if self.plaintext and (self.certificate or self.key_file or self.client_ca):
@@ -261,6 +270,13 @@ class Fleet:
         elif not self.plaintext:
             files["key_file"] = self.key_path
         return files
+
+    def browsers(self, host: str) -> dict[str, Any]:
+        """How a server that listens on `host` takes WebSockets, as options of `Listening`; nothing where not."""
+        if self.websocket is None:
+            return {}
+        named = None if self.websocket_name is None else f"{named_after(self.websocket_name, host)}:0"
+        return {"websocket": f"{host}:0", "origins": self.origin, "advertise_websocket": named}
 
     @property
     def key_path(self) -> Path:
@@ -286,6 +302,11 @@ class Fleet:
         if found is None:
             raise MisuseError(f"this fleet has no model `{name}`; it has {', '.join(known)}")
         return found
+
+
+def named_after(name: str, host: str) -> str:
+    """`name` with the address `host` in the place of `*`: its dots and colons are dashes, so that it is one label."""
+    return name.replace("*", re.sub(r"[.:]+", "-", host.strip("[]")).strip("-"))
 
 
 def read(path: Path) -> Fleet:

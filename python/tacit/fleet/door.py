@@ -54,7 +54,13 @@ class DoorHost:
     def info(self) -> dict[str, Any]:
         """Where clients and servers find it, its pin, and the number of its process."""
         door = self.door
-        return {"address": door.address, "control": door.control, "pin": door.pin, "pid": os.getpid()}
+        return {
+            "address": door.address,
+            "websocket": door.websocket,
+            "control": door.control,
+            "pin": door.pin,
+            "pid": os.getpid(),
+        }
 
     def metrics(self) -> str:
         """Its metrics as text in Prometheus's format."""
@@ -73,11 +79,15 @@ class DoorHost:
         self.door.stop(seconds)
 
 
-def options(fleet: Fleet, listen: str | None = None, control: str | None = None) -> DoorOptions:
+def options(
+    fleet: Fleet, listen: str | None = None, control: str | None = None, websocket: str | None = None
+) -> DoorOptions:
     """How the door of a fleet is set up; the addresses are those of the file unless given."""
     return DoorOptions(
         listen=listen or fleet.listen,
         control=control or fleet.control,
+        websocket=fleet.websocket and (websocket or fleet.websocket),
+        origins=fleet.origin,
         secret=fleet.secret_path,
         tokens=fleet.tokens,
         ledger=fleet.ledger,
@@ -93,6 +103,8 @@ def options(fleet: Fleet, listen: str | None = None, control: str | None = None)
 def found(fleet: Fleet, door: Door) -> dict[str, str]:
     """The addresses whose ports the file leaves open, with the ports that the door got."""
     places = {"listen": (fleet.listen, door.address), "control": (fleet.control, door.control)}
+    if fleet.websocket is not None and door.websocket is not None:
+        places["websocket"] = (fleet.websocket, door.websocket)
     return {
         name: f"{asked.removesuffix(':0')}:{got.rpartition(':')[2]}"
         for name, (asked, got) in places.items()

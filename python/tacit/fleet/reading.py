@@ -86,6 +86,8 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
         return value
     if get_origin(hint) is dict:
         return amounts(value)
+    if get_origin(hint) is tuple:
+        return texts(value)
     given = (int, float) if hint is float else (str,) if hint in (Path, Place) else (hint,)
     if not isinstance(value, given) or (isinstance(value, bool) and hint is not bool) or value == "":
         raise ValueError(f"is {KINDS[hint]}, not {value!r}")
@@ -94,6 +96,13 @@ def fitting(value: Any, hint: Any, folder: Path) -> Any:
     if hint is Place:
         return Place.within(folder, str(value))
     return folder / str(value) if hint is Path else hint(value)
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, such as the origins of pages."""
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise ValueError(f'is a list of texts, such as ["https://shop.example.org"], not {value!r}')
+    return tuple(value)
 
 
 def amounts(value: Any) -> dict[str, float]:

@@ -71,6 +71,7 @@ class ServerHost:
             "pid": os.getpid(),
             "node": node_id(),
             "address": None if server is None else server.address,
+            "websocket": None if server is None else server.websocket,
             "pin": None if server is None else server.pin,
             "warnings": [] if server is None else server.warnings,
         }

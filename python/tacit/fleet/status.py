@@ -59,6 +59,7 @@ def server_of(member: "Member", pool: "Members") -> dict[str, Any]:
         "node": info.get("node"),
         "pid": info.get("pid"),
         "address": info.get("address"),
+        "websocket": info.get("websocket"),
         "pin": info.get("pin"),
         "running": seen.get("running", 0),
         "waiting": seen.get("waiting", 0),

@@ -315,13 +315,17 @@ def show_throughput(content: dict[str, Any]) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def show_address(address: str, pin: str | None, metrics: str | None = None, websocket: str | None = None) -> None:
+def show_address(
+    address: str, pin: str | None, metrics: str | None = None, websocket: str | None = None, page: str | None = None
+) -> None:
     """Where a server listens, and the command that reaches it."""
     console.print(f"listening on {address}", highlight=False)
     know = f"--pin {pin}" if pin else "--plaintext"
     console.print(f"tacit predict --server {address} {know} IN.npy", highlight=False, soft_wrap=True)
     if websocket is not None:
         console.print(f"browsers connect to {'wss' if pin else 'ws'}://{websocket}", highlight=False)
+    if page is not None:
+        console.print(f"page on {page}", highlight=False)
     if metrics is not None:
         console.print(f"metrics on http://{metrics}/metrics", highlight=False)
 

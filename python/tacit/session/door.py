@@ -21,7 +21,9 @@ TICKET_SECONDS = 30
 class DoorOptions:
     """How a door is set up.
 
-    `listen` (HOST:PORT) is where clients come, `control` where servers come (`tacit serve --fleet`). `secret` names the
+    `listen` (HOST:PORT) is where clients come, `control` where servers come (`tacit serve --fleet`). `websocket`
+    (HOST:PORT) is where browsers come, which go on to servers with a `websocket` of their own, and `origins` names the
+    pages that may (https://HOST), those of the door's own host unless given. `secret` names the
     file of the fleet's secret, which is made where there is none, with mode 600; servers need the same. TLS shows the
     key of `key_file`, or `certificate` and `key` (PEM files), which servers show too, so that clients know both by one
     pin or authority; `plaintext` turns TLS off and works on loopback only. `client_ca` and `client_crl` are as those of
@@ -37,6 +39,8 @@ class DoorOptions:
     listen: str
     control: str
     secret: Path
+    websocket: str | None = None
+    origins: tuple[str, ...] = ()
     key_file: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -59,6 +63,8 @@ class DoorOptions:
             raise MisuseError("--key-file keeps a key without a certificate: leave --certificate and --key out")
         if self.plaintext and (self.certificate or self.client_ca or self.key_file):
             raise MisuseError("--plaintext excludes --certificate, --key, --key-file and --client-ca")
+        if self.origins and self.websocket is None:
+            raise MisuseError("--origin names pages that connect by WebSocket: add --websocket HOST:PORT")
         if self.client_crl is not None and self.client_ca is None:
             raise MisuseError("--client-crl lists certificates of --client-ca, which is missing")
 
@@ -73,6 +79,10 @@ class DoorOptions:
             "secret": str(self.secret),
             "tls": tls,
         }
+        if self.websocket is not None:
+            options["websocket"] = self.websocket
+        if self.origins:
+            options["origins"] = list(self.origins)
         options |= {"relay": self.relay, "queue": self.queue, "ticket_seconds": self.ticket_seconds}
         counted = {"tokens": self.tokens, "ledger": self.ledger, "metrics": self.metrics}
         options |= {name: str(value) for name, value in counted.items() if value is not None}
@@ -93,6 +103,7 @@ class Door:
         self.core = _core.Door(options.options_json())
         self.address = self.core.address
         self.control = self.core.control
+        self.websocket = self.core.websocket_address
         self.metrics = self.core.metrics_address
         self.pin = None if options.plaintext else self.core.pin
         self.pool = ThreadPoolExecutor(1, "tacit-door")
@@ -101,10 +112,10 @@ class Door:
     def state(self) -> dict[str, Any]:
         """The fleet now.
 
-        `servers` is a list with `id`, `address`, `state` (starting, ready, draining, gone), `silent`, `models`,
-        `running`, `waiting`, `allowed`, `limit`, `kept`, `prepared`, `memory_bytes`, `sessions`, `tickets` (that are
-        out), and `since` (seconds); `waiting` and `relayed` count clients, and `tickets` has `issued`, `redeemed`,
-        `expired`, `out`.
+        `servers` is a list with `id`, `address`, `websocket` (where browsers reach it, if they do), `state` (starting,
+        ready, draining, gone), `silent`, `models`, `running`, `waiting`, `allowed`, `limit`, `kept`, `prepared`,
+        `memory_bytes`, `sessions`, `tickets` (that are out), and `since` (seconds); `waiting` and `relayed` count
+        clients, and `tickets` has `issued`, `redeemed`, `expired`, `out`.
         """
         state: dict[str, Any] = json.loads(self.core.state())
         return state
@@ -129,7 +140,8 @@ class Door:
         """What happens, until `stop`: each with `time` and `event`.
 
         An `event` is joined, ready, draining, gone (with `server`), refused (with `client`, `identity`, `refused`,
-        `error`), relay failed, or ledger (which cannot be used).
+        `error`), failed (with `client`, `error` and how many more were `untold`: a connection that never became a
+        request), relay failed, or ledger (which cannot be used).
         """
         while (event := self.core.next_event(POLL_SECONDS)) is not None or not self.serving.done():
             if event is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit import _core
 from tacit.errors import MisuseError
-from tacit.session import models, terms
+from tacit.session import models, page, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.log import now
 from tacit.session.place import Place
@@ -48,7 +48,8 @@ class Listening:
     names the file, or the PostgreSQL database by its URL, in which inputs are counted by client and model, and `budget`
     says how many a client may ask of which nothing is said there: total, per_day, per_minute.
     `websocket` (HOST:PORT) is where browsers connect, which then run the same sessions, and `origins` names the pages
-    that may (https://HOST), those of the server's own host unless given.
+    that may (https://HOST), those of the server's own host unless given. `page` shows a page there by which people use
+    the models (see `tacit.session.page`).
     `metrics` (HOST:PORT) shows metrics, health and sessions over plain HTTP. `proxy_protocol` takes the address of each
     client from a PROXY v2 header, with which every connection must begin.
     `name` is what clients call the model (the name that it was compiled under unless given), `card` the file of its
@@ -56,7 +57,8 @@ class Listening:
     `post_quantum` makes base transfers by ML-KEM-768 as well as by elliptic curves.
     `fleet` (HOST:PORT) is the control address of a door (`tacit.session.door`), and `fleet_secret` the file of its
     secret: clients then come with tickets of that door alone, or are passed on by it. `advertise` (HOST:PORT) is where
-    they reach this server, if not where it listens, and `server_id` its name in the fleet.
+    they reach this server, if not where it listens, `advertise_websocket` the same for browsers (port 0 is the one of
+    `websocket`), and `server_id` its name in the fleet.
     """
 
     listen: str
@@ -91,12 +93,14 @@ class Listening:
     budget: Mapping[str, int] | None = None
     websocket: str | None = None
     origins: tuple[str, ...] = ()
+    page: bool = False
     metrics: str | None = None
     proxy_protocol: bool = False
     post_quantum: bool = False
     fleet: str | None = None
     fleet_secret: Path | None = None
     advertise: str | None = None
+    advertise_websocket: str | None = None
     server_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -116,6 +120,10 @@ class Listening:
             raise MisuseError("--advertise and --server-id are for servers of a --fleet")
         if self.origins and self.websocket is None:
             raise MisuseError("--origin names pages that connect by --websocket, which is missing")
+        if self.page and self.websocket is None:
+            raise MisuseError("--page is shown where browsers connect: --websocket HOST:PORT is missing")
+        if self.page and self.fleet is not None:
+            raise MisuseError("--page is for a server by itself: clients of a fleet begin at its door")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
 
@@ -129,7 +137,7 @@ class Listening:
         chosen = {"threads": self.threads, "network": self.network, "link": self.link, "most_inputs": self.max_inputs}
         chosen |= {"sessions": self.sessions, "waiting": self.queue, "memory": self.memory, "name": self.name}
         chosen |= {"metrics": self.metrics, "proxy_protocol": self.proxy_protocol or None}
-        chosen |= {"websocket": self.websocket}
+        chosen |= {"websocket": self.websocket, "advertise_websocket": self.advertise_websocket}
         chosen |= {"fleet": self.fleet, "advertise": self.advertise, "server_id": self.server_id}
         counted = {"fleet_secret": self.fleet_secret, "tokens": self.tokens, "ledger": self.ledger, "card": self.card}
         chosen |= {name: None if file is None else str(file) for name, file in counted.items()}
@@ -155,18 +163,26 @@ class Server:
         Raises `MisuseError` for a bad model and when the port is taken.
         """
         self.source, self.listening = model, listening
+        files = page.files() if listening.page else []
         self.core = _core.Server(*self.models(listening.listen))
         self.address = self.core.address
         self.metrics = self.core.metrics_address
         self.websocket = self.core.websocket_address
         self.warnings = self.core.warnings
         self.pin = None if listening.plaintext else self.core.pin
+        self.files = files
+        self.show()
 
     @property
     def offerings(self) -> list[dict[str, Any]]:
         """What clients may pin of each model: `name`, `graph_digest`, `commitment`, `card`, `plan_digests`."""
         offerings: list[dict[str, Any]] = json.loads(self.core.offerings)
         return offerings
+
+    @property
+    def page_address(self) -> str | None:
+        """Where people find the page, None without one."""
+        return f"{'http' if self.pin is None else 'https'}://{self.websocket}/" if self.files else None
 
     @property
     def running(self) -> int:
@@ -197,6 +213,17 @@ class Server:
         Raises `MisuseError` when a file cannot be used: the server goes on as it was.
         """
         self.core.reload(*self.models())
+        self.show()
+
+    def show(self) -> None:
+        """Show the page with the models as they are now, where one is shown."""
+        if self.files:
+            self.core.show([*self.files, *self.facts()])
+
+    def facts(self) -> list[page.File]:
+        """What the page may know of the models."""
+        served = models.read(self.source).models
+        return page.facts(served, self.offerings, Reveal.of(self.listening.reveal).options()["reveal"])
 
     def models(self, *listen: str) -> tuple[str, ...]:
         """The models and options as the core reads them, with `listen` between."""

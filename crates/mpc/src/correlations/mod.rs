@@ -4,8 +4,11 @@
 pub(crate) mod circuits;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::Add;
+use std::sync::Arc;
 
+use ot::filling::{Filled, FillingReceiver, FillingSender};
 use ot::{Job, ReceiverPads, SenderPads};
 use wire::{Error, Result, Role};
 
@@ -88,15 +91,88 @@ impl std::iter::Sum for Demand {
 /// One party's ends of prepared correlations, first needed first. Consumed by value.
 #[derive(Debug, Default)]
 pub struct Correlations {
-    sending: VecDeque<SenderPads>,
-    receiving: VecDeque<ReceiverPads>,
+    sending: Pads<FillingSender>,
+    receiving: Pads<FillingReceiver>,
     circuits: VecDeque<Prepared>,
+}
+
+/// The pads of OTs of one direction.
+pub enum Pads<F: Filled> {
+    /// All are there.
+    Ready(VecDeque<F::Pads>),
+    /// They are made while this party waits for the other, or when they are taken.
+    Later(Arc<F>),
+}
+
+impl<F: Filled> Pads<F> {
+    /// Returns what makes them, if they are made later.
+    pub fn later(&self) -> Option<&Arc<F>> {
+        match self {
+            Self::Ready(_) => None,
+            Self::Later(later) => Some(later),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Ready(pads) => pads.len(),
+            Self::Later(pads) => pads.left(),
+        }
+    }
+
+    fn take(&mut self, jobs: &[Job]) -> Result<Vec<F::Pads>> {
+        match self {
+            Self::Ready(pads) => {
+                let ready = pads.iter().take(jobs.len()).map(F::job);
+                if !ready.eq(jobs.iter().copied()) {
+                    let why = "a step needs other OTs than were prepared";
+                    return Err(Error::misuse(why));
+                }
+                Ok(pads.drain(..jobs.len()).collect())
+            }
+            Self::Later(pads) => pads.next(jobs),
+        }
+    }
+
+    fn take_last(&mut self, count: usize) -> Result<Vec<F::Pads>> {
+        match self {
+            Self::Ready(pads) => {
+                let first = pads.len().checked_sub(count);
+                let first = first.ok_or_else(|| Error::internal("fewer OTs than circuits"))?;
+                Ok(pads.split_off(first).into())
+            }
+            Self::Later(pads) => pads.last(count),
+        }
+    }
+}
+
+impl<F: Filled> Default for Pads<F> {
+    fn default() -> Self {
+        Self::Ready(VecDeque::new())
+    }
+}
+
+impl<F: Filled> From<Vec<F::Pads>> for Pads<F> {
+    fn from(pads: Vec<F::Pads>) -> Self {
+        Self::Ready(pads.into())
+    }
+}
+
+impl<F: Filled> fmt::Debug for Pads<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pads(<of {} jobs>)", self.len())
+    }
 }
 
 impl Correlations {
     /// Holds the pads of OTs that this party sends, and of those that it receives.
     pub fn new(sending: Vec<SenderPads>, receiving: Vec<ReceiverPads>) -> Self {
-        Self { sending: sending.into(), receiving: receiving.into(), circuits: VecDeque::new() }
+        Self::of(sending.into(), receiving.into())
+    }
+
+    /// Holds pads that are perhaps still to be made.
+    pub fn of(sending: Pads<FillingSender>, receiving: Pads<FillingReceiver>) -> Self {
+        Self { sending, receiving, circuits: VecDeque::new() }
     }
 
     /// Adds prepared circuits to the pads.
@@ -126,6 +202,17 @@ impl Correlations {
         Ok(Self::new(sending, receiving).with_circuits(circuits))
     }
 
+    /// Takes the OTs of the last `count` jobs that the client sends, for garbled circuits.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when fewer are there, [`Error::Peer`] when what the peer said of them is wrong.
+    pub fn split_last(&mut self, role: Role, count: usize) -> Result<Self> {
+        Ok(match role {
+            Role::Client => Self::new(self.sending.take_last(count)?, Vec::new()),
+            Role::Server => Self::new(Vec::new(), self.receiving.take_last(count)?),
+        })
+    }
+
     /// Returns the next garbled circuits.
     ///
     /// # Errors
@@ -142,11 +229,7 @@ impl Correlations {
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
     pub fn send(&mut self, jobs: &[Job]) -> Result<Vec<SenderPads>> {
-        let ready = self.sending.iter().take(jobs.len()).map(SenderPads::job);
-        if !ready.eq(jobs.iter().copied()) {
-            return Err(mismatch());
-        }
-        Ok(self.sending.drain(..jobs.len()).collect())
+        self.sending.take(jobs)
     }
 
     /// Returns the next OTs that it receives.
@@ -154,14 +237,6 @@ impl Correlations {
     /// # Errors
     /// [`Error::Misuse`] when others or fewer are there.
     pub fn receive(&mut self, jobs: &[Job]) -> Result<Vec<ReceiverPads>> {
-        let ready = self.receiving.iter().take(jobs.len()).map(ReceiverPads::job);
-        if !ready.eq(jobs.iter().copied()) {
-            return Err(mismatch());
-        }
-        Ok(self.receiving.drain(..jobs.len()).collect())
+        self.receiving.take(jobs)
     }
-}
-
-fn mismatch() -> Error {
-    Error::misuse("a step needs other OTs than were prepared")
 }

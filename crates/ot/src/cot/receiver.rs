@@ -1,16 +1,20 @@
 //! The end that holds the choice bits.
 
+use std::ops::Range;
+
 use ring::Random;
 use wire::{Channel, Result, Role};
+use zeroize::Zeroizing;
 
 use super::batch::ReceiverBatch;
-use super::end::{End, Pool, Side};
+use super::end::{End, Line, Side, When};
 use super::ferret::params::Set;
-use super::ferret::{self, corrections_layout};
+use super::ferret::{self, Received, ReceiverTrees, corrections_layout};
+use super::queue::{Chunk, Made};
 use super::schedule::Sourcing;
 use super::setup;
 use super::softspoken;
-use super::store::Store;
+use super::store::{Store, move_to};
 use crate::base::hybrid::Request;
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
@@ -58,8 +62,8 @@ impl CotReceiver {
         trees: softspoken::Receiver,
     ) -> Self {
         let (blocks, choices) = (Store::new(), Store::new());
-        let pool = ReceiverBatch { hash: PadHash::new(&domain), first: 0, blocks, choices };
-        Self::new(domain, sourcing, cot_sender, trees, pool)
+        let keys = ReceiverBatch { hash: PadHash::new(&domain), first: 0, blocks, choices };
+        Self::new(domain, sourcing, cot_sender, trees, keys)
     }
 }
 
@@ -67,15 +71,15 @@ impl Side for ReceiverSide {
     const NAME: &str = "CotReceiver";
     type Trees = softspoken::Receiver;
     type Refill = ferret::Receiver;
+    type Made = Chosen;
+    type Later = (ReceiverTrees, Received);
     type Batch = ReceiverBatch;
 
-    fn soft(
-        trees: &mut softspoken::Receiver,
-        ch: &mut Channel,
-        grains: usize,
-        pool: &mut ReceiverBatch,
-    ) -> Result<()> {
-        ch.send(&trees.extend(grains, pool.blocks.items(), pool.choices.items()))
+    fn soft(trees: &mut softspoken::Receiver, ch: &mut Channel, grains: usize) -> Result<Chosen> {
+        // A message makes more than it leaves.
+        let mut made = Chosen::with_room((grains + 1) * softspoken::GRAIN);
+        ch.send(&trees.extend(grains, &mut made.blocks, &mut made.choices))?;
+        Ok(made)
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &ReceiverBatch) -> ferret::Receiver {
@@ -84,43 +88,59 @@ impl Side for ReceiverSide {
 
     fn grow(
         refill: &mut ferret::Receiver,
-        ch: &mut Channel,
+        line: &mut Line<'_>,
         threads: usize,
-        set: Set,
         messages: &[usize],
-        pool: &mut ReceiverBatch,
-    ) -> Result<()> {
-        let count = messages.iter().sum::<usize>();
-        let mut received = ferret::Received::default();
-        for trees in messages {
-            received.add(*trees, ch.receive(&corrections_layout(set, *trees))?);
+        when: When,
+    ) -> Result<Chunk<Self>> {
+        let trees = refill.next(messages.iter().sum());
+        let mut received = Received::default();
+        for count in messages {
+            let layout = corrections_layout(trees.set(), *count);
+            received.add(*count, line.channel()?.receive(&layout)?);
         }
-        let leaves = pool.blocks.grow(count << set.depth);
-        refill.encode(threads, &received, leaves)?;
-        pool.choices.items().extend(leaves.iter().map(|t| *t as u8 & 1));
-        Ok(())
+        let (count, later) = (trees.leaves(), (trees, received));
+        Ok(match when {
+            When::Now => Chunk::Made(Self::make(&later, count, threads)?),
+            When::Later => Chunk::Later(later, count),
+        })
+    }
+
+    fn make((trees, received): &Self::Later, count: usize, threads: usize) -> Result<Chosen> {
+        let mut blocks = Zeroizing::new(vec![0; count]);
+        trees.make(threads, received, &mut blocks)?;
+        let choices = Zeroizing::new(blocks.iter().map(|t| *t as u8 & 1).collect());
+        Ok(Chosen { blocks, choices })
     }
 
     fn is_spent(refill: &ferret::Receiver) -> bool {
         refill.is_empty()
     }
+
+    fn batch(like: &ReceiverBatch, first: u64, made: Chosen) -> ReceiverBatch {
+        let (blocks, choices) = (made.blocks.into(), made.choices.into());
+        ReceiverBatch { hash: like.hash, first, blocks, choices }
+    }
 }
 
-impl Pool for ReceiverBatch {
+/// Blocks `t_i` and choice bits `c_i` of the receiver, as many of one as of the other.
+pub(crate) struct Chosen {
+    blocks: Zeroizing<Vec<u128>>,
+    choices: Zeroizing<Vec<u8>>,
+}
+
+impl Made for Chosen {
+    fn with_room(count: usize) -> Self {
+        let blocks = Zeroizing::new(Vec::with_capacity(count));
+        Self { blocks, choices: Zeroizing::new(Vec::with_capacity(count)) }
+    }
+
     fn len(&self) -> usize {
-        self.len()
+        self.blocks.len()
     }
 
-    fn first(&self) -> u64 {
-        self.first
-    }
-
-    fn make_room(&mut self, count: usize) {
-        self.blocks.make_room(count);
-        self.choices.make_room(count);
-    }
-
-    fn split_off(&mut self, count: usize) -> Self {
-        self.split_off(count)
+    fn move_to(&mut self, range: Range<usize>, into: &mut Self) {
+        move_to(&mut self.blocks, range.clone(), &mut into.blocks);
+        move_to(&mut self.choices, range, &mut into.choices);
     }
 }

@@ -107,6 +107,9 @@ pub(crate) enum Step {
     Grow(Set, usize),
 }
 
+/// Correlations of Ferret for one of SoftSpoken, at least, where messages are said to be small.
+const MOST_SOFT: usize = 8;
+
 /// Correlations of the longest message, of every source.
 const LONGEST: usize = 1 << 16;
 
@@ -203,6 +206,29 @@ impl Schedule {
         let steps = self.steps(count);
         steps.iter().for_each(|step| self.made.count(*step, field));
         steps.into_iter().map(|step| step.cost(role, field)).collect()
+    }
+
+    /// Returns whether Ferret makes nearly all of the next `count` correlations, so that messages say them which are
+    /// a hundred times smaller than they are.
+    pub fn is_silent(&self, count: usize) -> bool {
+        let [soft, silent] = self.next(count);
+        silent / MOST_SOFT >= soft
+    }
+
+    /// Returns whether the party that holds Delta says all of the next `count` correlations, and the
+    /// other nothing.
+    pub fn is_one_way(&self, count: usize) -> bool {
+        let [soft, _] = self.next(count);
+        soft == 0
+    }
+
+    /// Correlations of SoftSpoken and of Ferret that are made for the next `count`.
+    fn next(&self, count: usize) -> [usize; 2] {
+        let mut ahead = self.clone();
+        ahead.reserve(count);
+        ahead.extend(count);
+        let made = ahead.made.since(self.made);
+        [made.soft.iter().sum(), made.silent.iter().sum()]
     }
 
     /// Takes `count` correlations out, or all when there are fewer.

@@ -1,16 +1,20 @@
 //! The end that holds Delta.
 
+use std::ops::Range;
+
 use ring::Random;
 use wire::{Channel, Result, Role};
+use zeroize::Zeroizing;
 
 use super::batch::SenderBatch;
-use super::end::{End, Pool, Side};
-use super::ferret;
+use super::end::{End, Line, Side, When};
 use super::ferret::params::Set;
+use super::ferret::{self, SenderTrees};
+use super::queue::{Chunk, Made};
 use super::schedule::Sourcing;
 use super::setup::{self, Offered};
 use super::softspoken;
-use super::store::Store;
+use super::store::{Store, move_to};
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
 
@@ -56,8 +60,8 @@ impl CotSender {
         trees: softspoken::Sender,
     ) -> Self {
         let hash = PadHash::new(&domain);
-        let pool = SenderBatch { hash, first: 0, delta: trees.delta(), blocks: Store::new() };
-        Self::new(domain, sourcing, cot_sender, trees, pool)
+        let keys = SenderBatch { hash, first: 0, delta: trees.delta(), blocks: Store::new() };
+        Self::new(domain, sourcing, cot_sender, trees, keys)
     }
 }
 
@@ -65,16 +69,16 @@ impl Side for SenderSide {
     const NAME: &str = "CotSender";
     type Trees = softspoken::Sender;
     type Refill = ferret::Sender;
+    type Made = Blocks;
+    type Later = SenderTrees;
     type Batch = SenderBatch;
 
-    fn soft(
-        trees: &mut softspoken::Sender,
-        ch: &mut Channel,
-        grains: usize,
-        pool: &mut SenderBatch,
-    ) -> Result<()> {
+    fn soft(trees: &mut softspoken::Sender, ch: &mut Channel, grains: usize) -> Result<Blocks> {
         let corrections = ch.receive(&trees.corrections_layout(grains))?;
-        trees.extend(grains, corrections, pool.blocks.items())
+        // A message makes more than it leaves.
+        let mut blocks = Blocks::with_room((grains + 1) * softspoken::GRAIN);
+        trees.extend(grains, corrections, &mut blocks)?;
+        Ok(blocks)
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &SenderBatch) -> ferret::Sender {
@@ -83,38 +87,51 @@ impl Side for SenderSide {
 
     fn grow(
         refill: &mut ferret::Sender,
-        ch: &mut Channel,
+        line: &mut Line<'_>,
         threads: usize,
-        set: Set,
         messages: &[usize],
-        pool: &mut SenderBatch,
-    ) -> Result<()> {
-        let leaves = pool.blocks.grow(messages.iter().sum::<usize>() << set.depth);
-        let sent = refill.grow(threads, leaves);
-        sent.messages(messages).try_for_each(|message| ch.send(&message))?;
-        refill.encode(threads, leaves);
-        Ok(())
+        when: When,
+    ) -> Result<Chunk<Self>> {
+        let trees = refill.next(messages.iter().sum());
+        let mut blocks: Blocks = Zeroizing::new(vec![0; trees.leaves()]);
+        let sent = trees.grow(threads, &mut blocks);
+        sent.messages(messages).try_for_each(|message| line.send(message))?;
+        if when == When::Later {
+            let count = blocks.len();
+            return Ok(Chunk::Later(trees, count));
+        }
+        trees.finish(threads, &mut blocks);
+        Ok(Chunk::Made(blocks))
+    }
+
+    fn make(trees: &SenderTrees, count: usize, threads: usize) -> Result<Blocks> {
+        let mut blocks: Blocks = Zeroizing::new(vec![0; count]);
+        trees.remake(threads, &mut blocks);
+        Ok(blocks)
     }
 
     fn is_spent(refill: &ferret::Sender) -> bool {
         refill.is_empty()
     }
+
+    fn batch(like: &SenderBatch, first: u64, blocks: Blocks) -> SenderBatch {
+        SenderBatch { hash: like.hash, first, delta: like.delta.clone(), blocks: blocks.into() }
+    }
 }
 
-impl Pool for SenderBatch {
+/// Blocks `q_i` of the sender.
+type Blocks = Zeroizing<Vec<u128>>;
+
+impl Made for Blocks {
+    fn with_room(count: usize) -> Self {
+        Self::new(Vec::with_capacity(count))
+    }
+
     fn len(&self) -> usize {
-        self.len()
+        self.as_slice().len()
     }
 
-    fn first(&self) -> u64 {
-        self.first
-    }
-
-    fn make_room(&mut self, count: usize) {
-        self.blocks.make_room(count);
-    }
-
-    fn split_off(&mut self, count: usize) -> Self {
-        self.split_off(count)
+    fn move_to(&mut self, range: Range<usize>, into: &mut Self) {
+        move_to(self, range, into);
     }
 }

@@ -1,6 +1,6 @@
 //! A queue of secrets: what is taken out is wiped behind.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
 
@@ -15,18 +15,6 @@ impl<T: DefaultIsZeroes> Store<T> {
         Self::from(Vec::new())
     }
 
-    /// The list to append to, after [`Store::make_room`].
-    pub(crate) fn items(&mut self) -> &mut Vec<T> {
-        &mut self.items
-    }
-
-    /// Appends `count` default items, for which there is room, and returns them.
-    pub(crate) fn grow(&mut self, count: usize) -> &mut [T] {
-        let before = self.items.len();
-        self.items.resize(before + count, T::default());
-        &mut self.items[before..]
-    }
-
     /// Removes the first `count` items, or all (without a copy) when there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Self {
         if count >= self.len() {
@@ -38,20 +26,6 @@ impl<T: DefaultIsZeroes> Store<T> {
         source.zeroize();
         self.taken = end;
         Self::from(items)
-    }
-
-    /// Makes room for `count` more, so that appending them never grows the list (a
-    /// growing vector leaves copies behind). Memory is reused when it suffices.
-    pub(crate) fn make_room(&mut self, count: usize) {
-        let needed = self.len() + count;
-        if self.items.capacity() < needed {
-            let mut items = Vec::with_capacity(needed);
-            items.extend_from_slice(self);
-            self.items = Zeroizing::new(items);
-        } else {
-            self.items.drain(..self.taken);
-        }
-        self.taken = 0;
     }
 }
 
@@ -65,8 +39,29 @@ impl<T: DefaultIsZeroes> Deref for Store<T> {
 
 impl<T: DefaultIsZeroes> From<Vec<T>> for Store<T> {
     fn from(items: Vec<T>) -> Self {
-        Self { items: Zeroizing::new(items), taken: 0 }
+        Zeroizing::new(items).into()
     }
+}
+
+impl<T: DefaultIsZeroes> From<Zeroizing<Vec<T>>> for Store<T> {
+    fn from(items: Zeroizing<Vec<T>>) -> Self {
+        Self { items, taken: 0 }
+    }
+}
+
+/// Moves the items at `range` to the end of `into`, which has room for them (a growing vector leaves
+/// copies behind), and leaves zeros.
+pub(crate) fn move_to<T: DefaultIsZeroes>(
+    items: &mut Zeroizing<Vec<T>>,
+    range: Range<usize>,
+    into: &mut Zeroizing<Vec<T>>,
+) {
+    if into.capacity() <= range.len() && into.is_empty() && range.len() == items.len() {
+        std::mem::swap(items, into);
+        return;
+    }
+    into.extend_from_slice(&items[range.clone()]);
+    items[range].zeroize();
 }
 
 #[cfg(test)]
@@ -79,12 +74,21 @@ mod tests {
         let first = store.take(3);
         assert_eq!((&*first, &*store), (&[1, 2, 3][..], &[4][..]));
         assert_eq!(store.items[..3], [0; 3]);
-        store.make_room(3);
-        let capacity = store.items.capacity();
-        store.items().extend([5, 6, 7]);
-        assert_eq!(&*store, &[4, 5, 6, 7]);
-        assert_eq!(store.items.capacity(), capacity);
-        assert_eq!(&*store.take(100), &[4, 5, 6, 7]);
+        assert_eq!(&*store.take(100), &[4]);
         assert!(store.is_empty());
+    }
+
+    #[test]
+    fn what_is_moved_leaves_zeros() {
+        let mut items = Zeroizing::new(vec![1u8, 2, 3, 4]);
+        let mut into = Zeroizing::new(Vec::with_capacity(4));
+        move_to(&mut items, 1..3, &mut into);
+        assert_eq!((&**into, &**items), (&[2, 3][..], &[1, 0, 0, 4][..]));
+        move_to(&mut items, 3..4, &mut into);
+        assert_eq!((&**into, &**items), (&[2, 3, 4][..], &[1, 0, 0, 0][..]));
+        let mut all = Zeroizing::new(Vec::new());
+        move_to(&mut into, 0..3, &mut all);
+        assert_eq!(&**all, &[2, 3, 4]);
+        assert!(into.is_empty());
     }
 }

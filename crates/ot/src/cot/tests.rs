@@ -159,9 +159,13 @@ fn refill(set: Set, trees: usize) {
     let (mut q, mut t) = (vec![0; trees << set.depth], vec![0; trees << set.depth]);
     for _ in 0..set.trees / trees {
         let mut received = Received::default();
-        sender.grow(1, &mut q).messages(&[trees]).for_each(|message| received.add(trees, message));
-        sender.encode(1, &mut q);
-        receiver.encode(1, &received, &mut t).unwrap();
+        let (ours, theirs) = (sender.next(trees), receiver.next(trees));
+        ours.grow(1, &mut q).messages(&[trees]).for_each(|message| received.add(trees, message));
+        ours.finish(1, &mut q);
+        theirs.make(1, &received, &mut t).unwrap();
+        let mut again = vec![0; q.len()];
+        ours.remake(2, &mut again);
+        assert!(again == q);
         for (q, t) in q.iter().zip(&t) {
             assert_eq!(q ^ t, delta & (t & 1).wrapping_neg());
             ones += (t & 1) as i64;

@@ -38,7 +38,7 @@ pub fn suited_batch(
         }
         let seconds = |runs: usize| -> f64 {
             let parts = counted(plan.parts(runs * batch));
-            parts.map(|part| conditions.seconds(part.spent)).sum()
+            conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
         };
         // A session of two runs tells what each further run takes.
         let first = seconds(1);

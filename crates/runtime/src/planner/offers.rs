@@ -6,8 +6,7 @@ use wire::{Error, Link, Result};
 use crate::plan::{Plan, Settings};
 use crate::planner::best_widths;
 use crate::planner::rates::Conditions;
-use crate::step::spent::Spent;
-use crate::step::spent::counted;
+use crate::step::spent::{Part, counted};
 use pricing::Rates;
 
 /// Round trip in seconds and bandwidth in bits per second of the links that are planned for
@@ -22,7 +21,7 @@ pub(crate) struct Candidate {
     /// For one whose link is measured first.
     measured: Option<Plan>,
     /// Of a session with one run, part by part.
-    spent: Vec<Spent>,
+    parts: Vec<Part>,
 }
 
 /// Plans for different links.
@@ -36,7 +35,7 @@ pub(crate) struct Offers {
 impl Offers {
     /// One plan for all clients.
     pub(crate) fn one(plan: Plan) -> Self {
-        let one = Candidate { known: plan, measured: None, spent: Vec::new() };
+        let one = Candidate { known: plan, measured: None, parts: Vec::new() };
         Self { candidates: vec![one], rates: Rates::reference(), measured: false }
     }
 
@@ -58,8 +57,8 @@ impl Offers {
             let (graph, options) = (known.graph().clone(), known.options().clone());
             let measured =
                 Plan::chosen(graph, Settings { measured: true, ..known.settings() }, options)?;
-            let spent = counted(known.parts(1)).map(|part| part.spent).collect();
-            candidates.push(Candidate { known, measured: Some(measured), spent });
+            let parts = counted(known.parts(1)).collect();
+            candidates.push(Candidate { known, measured: Some(measured), parts });
         }
         Ok(Self { candidates, rates, measured: true })
     }
@@ -91,9 +90,10 @@ impl Offers {
         let Some(link) = link else { return 0 };
         let seconds = |place: &usize| {
             let conditions = on(self.rates, link);
-            let spent = self.candidates.get(*place).map(|candidate| candidate.spent.iter());
-            let seconds = |spent: &Spent| conditions.seconds(*spent);
-            spent.map_or(f64::INFINITY, |spent| spent.map(seconds).sum())
+            self.candidates.get(*place).map_or(f64::INFINITY, |candidate| {
+                let timed = conditions.timed(candidate.parts.iter().copied());
+                timed.iter().map(|(_, seconds)| seconds).sum()
+            })
         };
         (0..self.count()).min_by(|a, b| seconds(a).total_cmp(&seconds(b))).unwrap_or(0)
     }

@@ -1,10 +1,12 @@
 //! Seconds of a plan: the rates of a machine, and a link.
 
+use std::collections::VecDeque;
+
 use pricing::Rates;
 use pricing::{Unit, Work};
 use wire::{Cost, Link};
 
-use crate::step::spent::Spent;
+use crate::step::spent::{Part, Spent};
 
 /// Work that goes on while its results are on the wire: correlations, their hashes, streams out of
 /// those, circuits, and rotation keys.
@@ -36,12 +38,48 @@ impl Conditions {
         let Spent { cost, work } = spent;
         let messages = mpc::work::messages(cost);
         let taken = self.rates.seconds(&(work + messages));
+        taken + self.wire(cost) - self.hidden(cost, &work)
+    }
+
+    /// The parts of a session with the seconds of each. Work that can be done while a party waits takes none as far as
+    /// the link keeps both waiting before it is needed.
+    pub(crate) fn timed(&self, parts: impl IntoIterator<Item = Part>) -> Vec<(Part, f64)> {
+        let mut waiting: VecDeque<(usize, f64)> = VecDeque::new();
+        let mut timed: Vec<(Part, f64)> = Vec::new();
+        for part in parts {
+            let begins = part.begins.unwrap_or(0);
+            let due = waiting.iter().take_while(|(window, _)| *window < begins).count();
+            let late: f64 = waiting.drain(..due).map(|(_, seconds)| seconds).sum();
+            let (window, later) = part.later.unwrap_or_default();
+            waiting.push_back((window, self.rates.seconds(&later)));
+            let mut idle = self.idle(part.spent);
+            for (_, seconds) in &mut waiting {
+                let now = seconds.min(idle);
+                *seconds -= now;
+                idle -= now;
+            }
+            waiting.retain(|(_, seconds)| *seconds > 0.0);
+            timed.push((part, self.seconds(part.spent) + late));
+        }
+        if let Some((_, seconds)) = timed.last_mut() {
+            *seconds += waiting.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        }
+        timed
+    }
+
+    /// Seconds in which both parties wait for the link and have nothing else to do.
+    fn idle(&self, Spent { cost, work }: Spent) -> f64 {
+        self.wire(cost) - self.hidden(cost, &work)
+    }
+
+    /// Seconds of what is made while bytes pass.
+    fn hidden(&self, cost: Cost, work: &Work) -> f64 {
         // What is made in quantity is sent while the next of it is made; so is what is
         // encrypted for the wire, which is half of what a byte takes.
         let streamed = STREAMED.iter().map(|unit| Work::of(*unit, work.units(*unit)));
-        let bytes = Work::of(Unit::Byte, messages.units(Unit::Byte) / 2.0);
-        let making = self.rates.seconds(&(streamed.sum::<Work>() + bytes));
-        taken + self.wire(cost) - making.min(self.passing(cost))
+        let bytes = mpc::work::messages(cost).units(Unit::Byte) / 2.0;
+        let making = streamed.sum::<Work>() + Work::of(Unit::Byte, bytes);
+        self.rates.seconds(&making).min(self.passing(cost))
     }
 
     /// Time on the link: half a round trip a round, bytes at its bandwidth.

@@ -180,7 +180,7 @@ impl Search<'_> {
     /// The predicted seconds of a session with so many runs.
     fn session(&self, plan: &Plan, runs: usize) -> f64 {
         let parts = counted(plan.parts(self.settings.batch().saturating_mul(runs)));
-        parts.map(|part| self.conditions.seconds(part.spent)).sum()
+        self.conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
     }
 
     /// The predicted seconds of a session by its runs.

@@ -133,5 +133,5 @@ fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
 /// The predicted seconds of a session with one run.
 fn seconds(plan: &Plan, conditions: &Conditions) -> f64 {
     let parts = counted(plan.parts(plan.settings().batch()));
-    parts.map(|part| conditions.seconds(part.spent)).sum()
+    conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
 }

@@ -10,7 +10,7 @@ use wire::{Phase, Result};
 use super::segments::segments;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Preprocessing};
-use crate::step::correlations::FirstOts;
+use crate::step::correlations::{FirstOts, When};
 use crate::step::linear::{Exchange, Preprocess};
 use crate::step::preprocessed::{Asked, Preprocessed};
 
@@ -151,7 +151,9 @@ pub(crate) fn preprocess(
 ) -> Result<Inference> {
     end.source.set_threads(end.party.threads());
     let Ahead { mut asked, ots } = ahead;
-    let correlations = end.source.prepare_rest(end.channel, &run_demand(steps), ots)?;
+    let demand = run_demand(steps);
+    let ots = end.source.exchange(end.channel, &demand, ots, When::Now)?;
+    let correlations = end.source.complete(end.channel, &demand, ots)?;
     let mut layers = BTreeMap::new();
     // The correlations of masks are not held, and there may be many.
     for segment in segments(steps) {

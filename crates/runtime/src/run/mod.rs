@@ -4,6 +4,7 @@ pub(crate) mod tensors;
 pub(crate) mod weights;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
@@ -13,6 +14,7 @@ use crate::preprocess::ahead;
 use crate::preprocess::layers::{self, Ahead, Inference, layers_of};
 use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
+use crate::step::correlations::When;
 use crate::step::linear::Exchange;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::sliced::Feed;
@@ -105,13 +107,23 @@ fn run_on(
             return run_preprocessed(end, plan, tensors, inference, watch);
         }
     };
-    for segment in segments(plan.steps()) {
-        let steps = plan.steps().iter().enumerate();
-        let steps = steps.skip(segment.start).take(segment.len());
-        let demand: Demand =
-            layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
+    let segments = segments(plan.steps());
+    let of = |segment: &Range<usize>| {
+        plan.steps().iter().enumerate().skip(segment.start).take(segment.len())
+    };
+    let demands: Vec<Demand> = segments.iter().map(|segment| demand_of(of(segment))).collect();
+    let mut early = None;
+    for (place, (segment, demand)) in segments.iter().zip(&demands).enumerate() {
+        let steps = of(segment);
         let Ahead { mut asked, ots } = std::mem::take(&mut ahead);
-        let mut correlations = end.source.prepare_rest(end.channel, &demand, ots)?;
+        let ots = match early.take() {
+            Some(ots) => ots,
+            None => end.source.exchange(end.channel, demand, ots, When::Later)?,
+        };
+        let mut correlations = end.source.complete(end.channel, demand, ots)?;
+        if let Some(next) = demands.get(place + 1) {
+            early = end.source.exchange_early(end.channel, next)?;
+        }
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
             let some = layers_of(steps.clone(), exchange, false);
@@ -131,6 +143,11 @@ fn run_on(
         }
     }
     Ok(())
+}
+
+/// The demand of the steps of a segment.
+pub(crate) fn demand_of<'a>(steps: impl Iterator<Item = (usize, &'a Step)> + Clone) -> Demand {
+    layers::demand(steps.map(|(_, step)| step), Step::demand_before_run)
 }
 
 /// Runs all steps on what was preprocessed for them.

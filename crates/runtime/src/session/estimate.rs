@@ -1,5 +1,9 @@
 //! What a session costs before it runs, part by part in its order.
 
+use std::iter::repeat_n;
+use std::ops::Range;
+
+use mpc::Demand;
 use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
@@ -11,6 +15,7 @@ use crate::preprocess::costs::{layer_costs, run_costs};
 use crate::preprocess::layers::{self, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::segments::segments;
+use crate::run::demand_of;
 use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::Exchange;
@@ -19,6 +24,14 @@ use crate::step::spent::{Part, Peak, Spent};
 /// Bytes of a session beside what its plan asks for: stacks, buffers, TLS, correlations that are
 /// made in blocks.
 const SESSION_BYTES: u64 = 24 << 20;
+
+/// Work that is done with its messages.
+const SOFT: [Unit; 3] = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
+/// Work of which messages say what has to be known.
+const SILENT: [Unit; 5] =
+    [Unit::Ferret15, Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
+/// The work of making the correlations of Ferret that goes into their messages, of the time that the rest takes.
+const SAID: f64 = 0.15;
 
 /// Time of the lattice half of base OTs, in times of a setup without it.
 const LATTICE: f64 = 1.2;
@@ -74,7 +87,7 @@ impl Plan {
             let step = self.steps().iter().map(Step::spent).enumerate();
             let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
             let run: Vec<Part> = run.collect();
-            parts.extend(std::iter::repeat_n(run, runs).flatten());
+            parts.extend(repeat_n(run, runs).flatten());
             return;
         }
         if self.settings().store() > 0 {
@@ -102,13 +115,25 @@ impl Plan {
             return;
         }
         let segments = segments(self.steps());
-        for (place, segment) in std::iter::repeat_n(&segments, runs).flatten().enumerate() {
-            let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
-            let demand =
-                layers::demand(steps.clone().map(|(_, step)| step), Step::demand_before_run);
-            let held = pad_bytes(&demand) as u64;
-            let prepared = schedules.prepare(&demand).and(peak.touch(held));
-            parts.push(Part::new(Phase::Preprocess, None, prepared));
+        let of = |segment: &Range<usize>| {
+            self.steps().iter().enumerate().skip(segment.start).take(segment.len())
+        };
+        let demands: Vec<Demand> = segments.iter().map(|some| demand_of(of(some))).collect();
+        let all = segments.iter().zip(&demands).enumerate();
+        let mut early = false;
+        for (place, (at, (segment, demand))) in repeat_n(all, runs).flatten().enumerate() {
+            let steps = of(segment);
+            let held = pad_bytes(demand) as u64;
+            let mut made = match early {
+                true => Part::new(Phase::Preprocess, None, Spent::default()),
+                false => exchanged(schedules, place, demand),
+            };
+            let circuits = Spent::sending(mpc::garbled::prepare_cost(&demand.circuits));
+            made.spent = made.spent.then(circuits).and(peak.touch(held));
+            parts.push(Part { begins: Some(place), ..made });
+            let next = demands.get(at + 1).filter(|next| schedules.is_early(next));
+            parts.extend(next.map(|next| exchanged(schedules, place + 1, next)));
+            early = next.is_some();
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
                 let asked = place == 0 && exchange == Exchange::Encryption;
@@ -149,4 +174,21 @@ impl Plan {
     pub fn cost(&self, inputs: usize) -> Cost {
         self.parts(inputs).into_iter().map(|part| part.spent.cost).collect()
     }
+}
+
+/// The exchange for the OTs of the window of steps of this number, whose correlations may be made later.
+fn exchanged(schedules: &mut Schedules, window: usize, demand: &Demand) -> Part {
+    let is_later = schedules.is_early(demand);
+    let all = schedules.exchange(demand);
+    let part = Part::new(Phase::Preprocess, None, all);
+    if !is_later {
+        return part;
+    }
+    let share = |sign: f64| -> Work {
+        let soft = SOFT.iter().map(|unit| Work::of(*unit, sign * all.work.units(*unit)));
+        let said = |unit: &Unit| Work::of(*unit, sign * SAID * all.work.units(*unit));
+        soft.chain(SILENT.iter().map(said)).sum()
+    };
+    let later = Some((window, all.work + share(-1.0)));
+    Part { spent: Spent { work: share(1.0), ..all }, later, ..part }
 }

@@ -3,7 +3,12 @@
 //! Correlations are made for a segment of steps at a time, so that the memory they take
 //! stays bounded however large the network is.
 
-use mpc::{Correlations, Demand, garbled};
+use std::sync::{Arc, Weak};
+
+use mpc::{Correlations, Demand, Pads, garbled};
+use ot::filling::{
+    FillingReceiver, FillingSender, fill_receiver_later, fill_sender_later, fill_sender_unsent,
+};
 use ot::rot::{ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender};
 use ot::{
     Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
@@ -11,7 +16,7 @@ use ot::{
 };
 use pricing::Work;
 use ring::Random;
-use wire::{Channel, Cost, Error, Phase, Result, Role};
+use wire::{Channel, Cost, Error, Meanwhile, Phase, Result, Role};
 
 use super::spent::Spent;
 
@@ -40,6 +45,34 @@ enum Ends {
 pub(crate) enum FirstOts {
     Sent(Vec<SenderPads>),
     Received(Vec<ReceiverPads>),
+}
+
+/// When correlations are made that take little to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// At once.
+    Now,
+    /// While this party waits for the other, or when they are taken, if Ferret makes them: correlations of
+    /// SoftSpoken are made with their messages, and all of them would have to be held.
+    Later,
+}
+
+/// OTs of a demand, those behind garbled circuits with them, which are perhaps still to be made.
+#[derive(Default)]
+pub(crate) struct Ots {
+    sending: Pads<FillingSender>,
+    receiving: Pads<FillingReceiver>,
+}
+
+impl Ots {
+    /// Lets the channel make them while this party waits, of both directions by turns.
+    fn register(&self, channel: &mut Channel) {
+        let sending: Option<Weak<dyn Meanwhile>> =
+            self.sending.later().map(|some| Arc::downgrade(some) as _);
+        let receiving: Option<Weak<dyn Meanwhile>> =
+            self.receiving.later().map(|some| Arc::downgrade(some) as _);
+        channel.meanwhile(sending.into_iter().chain(receiving).collect());
+    }
 }
 
 /// The schedules of both directions of a [`CorrelationSource`], for predictions.
@@ -145,48 +178,85 @@ impl CorrelationSource {
         channel: &mut Channel,
         demand: &Demand,
     ) -> Result<Correlations> {
-        self.prepare_rest(channel, demand, None)
+        let ots = self.exchange(channel, demand, None, When::Now)?;
+        self.complete(channel, demand, ots)
     }
 
-    /// Makes what is missing of the correlations and garbled circuits of `demand` after `first`.
-    pub(crate) fn prepare_rest(
+    /// Exchanges what is missing of the messages for the OTs of `demand` after `first`, and makes the OTs
+    /// now, or later where that pays.
+    pub(crate) fn exchange(
         &mut self,
         channel: &mut Channel,
         demand: &Demand,
         first: Option<FirstOts>,
+        when: When,
+    ) -> Result<Ots> {
+        if let Ends::None = self.ends {
+            return Ok(Ots::default());
+        }
+        let ((from, to), _) = Self::ends(&mut self.ends, &mut self.rng)?;
+        channel.enter(Phase::Preprocess, None);
+        let role = channel.role();
+        let mut ots = Ots::default();
+        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
+        let missing = first.is_none();
+        if role == Role::Client {
+            ots.sending = send(channel, from, &client, when)?;
+            if missing {
+                ots.receiving = receive(channel, to, &server, when)?;
+            }
+        } else if missing && when == When::Later && from.is_one_way(all_cots(&server)) {
+            // Both parties find what they say at the same time.
+            let (sending, unsent) = fill_sender_unsent(from, &server)?;
+            ots.receiving = receive(channel, to, &client, when)?;
+            unsent.send(channel)?;
+            ots.sending = Pads::Later(sending);
+        } else {
+            ots.receiving = receive(channel, to, &client, when)?;
+            if missing {
+                ots.sending = send(channel, from, &server, when)?;
+            }
+        }
+        match first {
+            Some(FirstOts::Sent(made)) => ots.sending = made.into(),
+            Some(FirstOts::Received(made)) => ots.receiving = made.into(),
+            None => {}
+        }
+        ots.register(channel);
+        Ok(ots)
+    }
+
+    /// Exchanges the messages for the OTs of `demand` before what comes before it is done, if
+    /// they are small: they are made meanwhile.
+    pub(crate) fn exchange_early(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+    ) -> Result<Option<Ots>> {
+        let Ends::Ready(ends) = &self.ends else { return Ok(None) };
+        let counts = [channel.role(), !channel.role()].map(|role| cots(demand, role));
+        let [sent, received] = counts;
+        if sent + received == 0 || !ends.0.is_silent(sent) || !ends.1.is_silent(received) {
+            return Ok(None);
+        }
+        self.exchange(channel, demand, None, When::Later).map(Some)
+    }
+
+    /// Makes the garbled circuits of `demand`, whose OTs are there.
+    pub(crate) fn complete(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+        ots: Ots,
     ) -> Result<Correlations> {
         if let Ends::None = self.ends {
             return Ok(Correlations::default());
         }
-        let ((from, to), rng) = Self::ends(&mut self.ends, &mut self.rng)?;
+        let mut all = Correlations::of(ots.sending, ots.receiving);
+        let ots = all.split_last(channel.role(), demand.circuits.len())?;
         channel.enter(Phase::Preprocess, None);
-        let role = channel.role();
-        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
-        let directions = [Role::Client, Role::Server];
-        let missing = if first.is_some() { 1 } else { 2 };
-        for sender in directions.into_iter().take(missing) {
-            let jobs = jobs(demand, sender);
-            if sender == role {
-                sending = fill_sender(channel, from, &jobs)?;
-            } else {
-                receiving = fill_receiver(channel, to, &jobs)?;
-            }
-        }
-        match first {
-            Some(FirstOts::Sent(made)) => sending = made,
-            Some(FirstOts::Received(made)) => receiving = made,
-            None => {}
-        }
-        let ots = match role {
-            Role::Client => {
-                Correlations::new(sending.split_off(demand.client_sends.len()), Vec::new())
-            }
-            Role::Server => {
-                Correlations::new(Vec::new(), receiving.split_off(demand.client_sends.len()))
-            }
-        };
-        let circuits = garbled::prepare(channel, &demand.circuits, ots, rng)?;
-        Ok(Correlations::new(sending, receiving).with_circuits(circuits))
+        let circuits = garbled::prepare(channel, &demand.circuits, ots, &mut self.rng)?;
+        Ok(all.with_circuits(circuits))
     }
 
     /// Returns the ends that this party holds: the sender's and the receiver's.
@@ -232,8 +302,21 @@ impl Schedules {
         Some(cost)
     }
 
-    /// What [`CorrelationSource::prepare_rest`] takes next.
+    /// What [`CorrelationSource::prepare`] takes next.
     pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
+        self.exchange(demand).then(Spent::sending(garbled::prepare_cost(&demand.circuits)))
+    }
+
+    /// Whether [`CorrelationSource::exchange_early`] exchanges anything.
+    pub(crate) fn is_early(&self, demand: &Demand) -> bool {
+        let ends = [(&self.client_sends, Role::Client), (&self.server_sends, Role::Server)];
+        let counts = ends.map(|(schedule, sender)| (schedule, cots(demand, sender)));
+        counts.iter().any(|(_, count)| *count > 0)
+            && counts.iter().all(|(schedule, count)| schedule.is_silent(*count))
+    }
+
+    /// What [`CorrelationSource::exchange`] takes next.
+    pub(crate) fn exchange(&mut self, demand: &Demand) -> Spent {
         let first = self.first.take();
         let before = first.unwrap_or_else(|| self.made());
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
@@ -241,7 +324,7 @@ impl Schedules {
         if first.is_none() {
             ots = ots.then(fill_cost(&mut self.server_sends, &server));
         }
-        let cost = ots.then(garbled::prepare_cost(&demand.circuits));
+        let cost = ots;
         let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
         let made = made.map(|made| made.and(made.first()));
@@ -253,6 +336,41 @@ impl Schedules {
     fn made(&self) -> [CorrelationCounts; 2] {
         [self.client_sends.made(), self.server_sends.made()]
     }
+}
+
+/// The pads of `jobs` that this party sends.
+fn send(
+    channel: &mut Channel,
+    source: &mut CotSender,
+    jobs: &[Job],
+    when: When,
+) -> Result<Pads<FillingSender>> {
+    if when == When::Later && source.is_silent(all_cots(jobs)) {
+        return fill_sender_later(channel, source, jobs).map(Pads::Later);
+    }
+    fill_sender(channel, source, jobs).map(Pads::from)
+}
+
+/// The pads of `jobs` that this party receives.
+fn receive(
+    channel: &mut Channel,
+    source: &mut CotReceiver,
+    jobs: &[Job],
+    when: When,
+) -> Result<Pads<FillingReceiver>> {
+    if when == When::Later && source.is_silent(all_cots(jobs)) {
+        return fill_receiver_later(channel, source, jobs).map(Pads::Later);
+    }
+    fill_receiver(channel, source, jobs).map(Pads::from)
+}
+
+/// Correlations behind all OTs that `sender` sends.
+fn cots(demand: &Demand, sender: Role) -> usize {
+    all_cots(&jobs(demand, sender))
+}
+
+fn all_cots(jobs: &[Job]) -> usize {
+    jobs.iter().map(Job::cots).sum()
 }
 
 /// All OTs that `sender` sends; those behind garbled circuits come last.

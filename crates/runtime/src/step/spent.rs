@@ -74,11 +74,15 @@ pub(crate) struct Part {
     /// The step, if it is one.
     pub(crate) step: Option<usize>,
     pub(crate) spent: Spent,
+    /// Work that is done while a party waits, and the window of steps before which it must be done.
+    pub(crate) later: Option<(usize, Work)>,
+    /// The window that begins with this part: what waits for those before it has been done.
+    pub(crate) begins: Option<usize>,
 }
 
 impl Part {
     pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
-        Self { phase, step, spent }
+        Self { phase, step, spent, later: None, begins: None }
     }
 }
 

@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use wire::fleet::{DoorRequest, Preface};
+use wire::fleet::DoorRequest;
 use wire::{Admission, Error, Incoming, Result, ServerTls, encode_frame};
 
-use crate::door::{Arrived, Door, Manners, Reading};
+use crate::door::{Arrived, Door, Manners};
+use crate::fleet::guest::{self, Visit};
 use crate::fleet::hall::{Asker, Floor, Hall, Refusal};
 use crate::fleet::options::{AllocatorOptions, Relay};
 use crate::fleet::secret::Secret;
@@ -21,6 +22,7 @@ use crate::limits;
 use crate::lock::locked;
 use crate::options::Access;
 use crate::policy::Policy;
+use crate::telling::Telling;
 use crate::watch::door::Counters;
 use crate::watch::http::Http;
 
@@ -40,6 +42,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// A bound door.
 pub struct Allocator {
     address: SocketAddr,
+    websocket: Option<SocketAddr>,
     control: SocketAddr,
     door: Mutex<Door>,
     hall: Arc<Hall>,
@@ -48,18 +51,10 @@ pub struct Allocator {
     staff: Mutex<Option<(TcpListener, Option<ServerTls>)>>,
 }
 
-/// What a client of the door is.
-enum Visit {
-    /// One that is passed on.
-    Relayed,
-    /// One that asks for a server.
-    Asks(DoorRequest),
-}
-
 type Request = (Incoming, SocketAddr, DoorRequest, Instant);
 
 impl Allocator {
-    /// Binds both addresses.
+    /// Binds all addresses.
     ///
     /// # Errors
     /// [`Error::Misuse`] for addresses that cannot be bound, for a secret that cannot be used, and for
@@ -70,12 +65,15 @@ impl Allocator {
         }
         let secret = Secret::from_file(&options.secret, true)?;
         let (listener, address) = listen(&options.listen)?;
+        let browsers = options.websocket.as_ref().map(|there| listen(&there.listen)).transpose()?;
+        let (browsers, websocket) = browsers.unzip();
         let (staff, control) = listen(&options.control)?;
         let plain = matches!(options.access, Access::Plaintext);
-        if plain && !(address.ip().is_loopback() && control.ip().is_loopback()) {
+        let mut all = [address, control].into_iter().chain(websocket);
+        if plain && !all.all(|address| address.ip().is_loopback()) {
             return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
         }
-        let (door, waker) = Door::new(vec![listener])?;
+        let (door, waker) = Door::new(std::iter::once(listener).chain(browsers).collect())?;
         let (sender, events) = mpsc::channel();
         let metrics = options.metrics.clone();
         let control_tls = options.control_tls.clone();
@@ -90,6 +88,7 @@ impl Allocator {
             relays: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
             events: Mutex::new(sender),
+            telling: Mutex::new(Telling::new()),
             waker,
             options,
         });
@@ -97,6 +96,7 @@ impl Allocator {
         let watch = metrics.map(|listen| Http::start(&listen, move |path| watch(&watched, path)));
         Ok(Self {
             address,
+            websocket,
             control,
             door: Mutex::new(door),
             hall,
@@ -109,6 +109,11 @@ impl Allocator {
     /// Where clients come.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where browsers come, if they may.
+    pub const fn websocket_address(&self) -> Option<SocketAddr> {
+        self.websocket
     }
 
     /// Where servers come.
@@ -155,9 +160,9 @@ impl Allocator {
             thread::Builder::new().name("tacit-clerk".into()).spawn(run).map_err(failed)?;
         }
         let manners = Manners {
-            open: &|stream, _| open(hall, stream),
-            wanted: &|bytes| Preface::most(bytes).max(1),
-            read: &read,
+            open: &|stream, place| guest::open(hall, stream, place > 0),
+            wanted: &guest::wanted,
+            read: &guest::read,
             take: &|arrived| take(hall, &sender, arrived),
             is_over: &|| hall.is_over(),
             patience: PATIENCE,
@@ -217,37 +222,27 @@ fn listen(at: &str) -> Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-fn open(hall: &Hall, stream: TcpStream) -> Result<Incoming> {
-    let all = hall.options.relay == Relay::Always;
-    match &*hall.access.read().unwrap_or_else(PoisonError::into_inner) {
-        Access::Tls(tls) => Incoming::at_door(stream, Some(tls), all),
-        Access::Plaintext => Incoming::at_door(stream, None, all),
-    }
-}
-
-fn read(incoming: &Incoming) -> Reading<Visit> {
-    if incoming.is_relayed() {
-        return Ok(Some(Visit::Relayed));
-    }
-    match Preface::read(incoming.bytes()) {
-        Ok(None) => Ok(None),
-        Ok(Some((Some(Preface::Follows(request)), _))) => Ok(Some(Visit::Asks(request))),
-        Ok(Some(_)) => {
-            let error = Error::peer("a request to a door", "something else");
-            Err((Vec::new(), error))
-        }
-        Err(error) => Err((Vec::new(), error)),
-    }
-}
-
 fn take(hall: &Arc<Hall>, clerks: &SyncSender<Request>, arrived: Arrived<Visit>) {
     match arrived.outcome {
-        Err(error) => hall.counters.fail(&error),
+        Err(error) => {
+            hall.counters.fail(&error);
+            if let Some(untold) = locked(&hall.telling).tells(true) {
+                let (client, why) = (arrived.address.to_string(), error.to_string());
+                hall.event(json!({
+                    "event": "failed", "client": client, "error": why, "untold": untold,
+                }));
+            }
+        }
         Ok((_, Visit::Relayed)) if hall.options.relay == Relay::Never => {
             hall.counters.refuse("old");
         }
         Ok((incoming, Visit::Relayed)) => {
-            relay::begin(hall, incoming.into_stream(), arrived.address);
+            relay::begin(hall, incoming, arrived.address);
+        }
+        Ok((incoming, Visit::Begins)) => {
+            let why = "this is the door of a fleet, which names a server to each client: take a client of this \
+                       release, or have the door pass all clients on (--relay always)";
+            refuse(hall, incoming, (Admission::denied(why), "old"), 0, (arrived.address, None));
         }
         Ok((incoming, Visit::Asks(request))) => {
             let request = (incoming, arrived.address, request, Instant::now());
@@ -265,7 +260,7 @@ fn take(hall: &Arc<Hall>, clerks: &SyncSender<Request>, arrived: Arrived<Visit>)
 
 /// Answers a request, or finds it a place in the queue.
 fn attend(hall: &Arc<Hall>, (incoming, address, request, since): Request) {
-    let asked = hall.asker(address, incoming.subject(), &request);
+    let asked = hall.asker(address, (incoming.subject(), incoming.is_websocket()), &request);
     drop(request);
     let asker = match asked {
         Ok(asker) => asker,
@@ -372,3 +367,7 @@ fn refuse(
         "identity": asker.map(|asker| asker.key.clone()), "refused": reason, "error": why,
     }));
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+mod tests;

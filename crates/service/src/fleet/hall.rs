@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use wire::fleet::{Amount, DoorRequest, Ticket};
 use wire::{Admission, Error, Result};
 
+use crate::fleet::choice::{Choice, Chosen, Wanted};
 use crate::fleet::options::AllocatorOptions;
 use crate::fleet::queue::Queue;
-use crate::fleet::roster::{Choice, Chosen, Roster, Wanted};
+use crate::fleet::roster::Roster;
 use crate::fleet::secret::Secret;
 use crate::fleet::talk::short;
 use crate::fleet::ticket::{Claims, Id, seconds};
@@ -23,6 +24,7 @@ use crate::ledger::Reservation;
 use crate::lock::locked;
 use crate::options::Access;
 use crate::policy::{Known, Policy, refusal_of};
+use crate::telling::Telling;
 use crate::watch::door::Counters;
 
 /// When to come back to a door without a server.
@@ -48,6 +50,7 @@ pub(crate) struct Hall {
     pub(crate) relays: AtomicUsize,
     pub(crate) stopped: AtomicBool,
     pub(crate) events: Mutex<Sender<Value>>,
+    pub(crate) telling: Mutex<Telling>,
     pub(crate) waker: Arc<Waker>,
 }
 
@@ -103,7 +106,7 @@ impl Hall {
     pub(crate) fn asker(
         &self,
         address: SocketAddr,
-        subject: Option<String>,
+        (subject, browser): (Option<String>, bool),
         request: &DoorRequest,
     ) -> Result<Asker, Refusal> {
         if request.protocol != PROTOCOL {
@@ -118,7 +121,7 @@ impl Hall {
         let known = self.policy().identify(address.ip(), subject, token);
         let known = known.map_err(|refusal| (refusal, "token"))?;
         let kept = Some(request.kept).filter(|name| *name != [0; 32]).map(|name| short(&name));
-        let wanted = Wanted { model: request.model, reveal: known.reveal, kept };
+        let wanted = Wanted { model: request.model, reveal: known.reveal, kept, browser };
         Ok(Asker { key: known.client.key(), known, wanted, amount: request.amount })
     }
 
@@ -286,6 +289,11 @@ impl Floor {
         match self.roster.choose(&asker.wanted, now) {
             Choice::Server(chosen) => Ok(place.is_none().then_some(chosen)),
             Choice::Full => Ok(None),
+            Choice::NoWebSocket => {
+                let why =
+                    "no server of this fleet takes WebSockets: start the servers with --websocket";
+                Err((Admission::denied(why), "model"))
+            }
             Choice::Unknown(names) => {
                 let names = names.join(", ");
                 let why = if asker.wanted.model == [0; 32] {

@@ -256,7 +256,9 @@ mod tests {
         let secret = folder.join("secret");
         Secret::from_file(&secret, true).unwrap();
         let (control, server) = ("127.0.0.1:1".into(), "one".into());
-        Member::new(Membership { control, secret, server, advertise: None, pin: None }).unwrap()
+        let (advertise, advertise_websocket, pin) = (None, None, None);
+        let fleet = Membership { control, secret, server, advertise, advertise_websocket, pin };
+        Member::new(fleet).unwrap()
     }
 
     fn ticket(member: &Member, id: u8, client: &str, run: [u8; 16], expiry: u64) -> Vec<u8> {

@@ -15,6 +15,9 @@ pub struct Membership {
     pub server: String,
     /// Where clients reach the server, HOST:PORT; where it listens, if absent.
     pub advertise: Option<String>,
+    /// Where browsers reach it, HOST:PORT, if it takes WebSockets; where it listens for them, if absent. Port 0 is the
+    /// one at which it listens.
+    pub advertise_websocket: Option<String>,
     /// The key that the door shows; none in plaintext on loopback.
     pub pin: Option<Pin>,
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 pub(crate) mod allocator;
 mod books;
+mod choice;
 pub(crate) mod dial;
+mod guest;
 mod hall;
 pub(crate) mod member;
 pub(crate) mod membership;

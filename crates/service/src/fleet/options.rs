@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wire::ServerTls;
 
-use crate::options::Access;
+use crate::options::{Access, WebSocketOptions};
 use crate::policy::Policy;
 
 /// Which clients are passed on rather than told a server's address.
@@ -25,6 +25,8 @@ pub enum Relay {
 pub struct AllocatorOptions {
     /// Where clients come, HOST:PORT; port 0 takes any free one.
     pub listen: String,
+    /// Where browsers come, if they may.
+    pub websocket: Option<WebSocketOptions>,
     /// Where servers come, HOST:PORT.
     pub control: String,
     /// The certificates by which clients know the fleet.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::fleet::roster::Wanted;
+use crate::fleet::choice::Wanted;
 
 /// One who waits.
 struct Waiting {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn wanted() -> Wanted {
-        Wanted { model: [0; 32], reveal: None, kept: None }
+        Wanted { model: [0; 32], reveal: None, kept: None, browser: false }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
-use wire::{Error, Result, Timeouts, connect, proxy_header};
+use wire::{Error, Incoming, Result, Timeouts, connect, proxy_header};
 
 use crate::fleet::hall::{Hall, fresh};
 use crate::fleet::ticket::seconds;
@@ -24,7 +24,8 @@ const SILENCE: Duration = Duration::from_secs(3600);
 const PART: usize = 1 << 16;
 
 /// Passes a client on to a server, on a thread of its own, to the end of its session.
-pub(crate) fn begin(hall: &Arc<Hall>, stream: TcpStream, address: SocketAddr) {
+pub(crate) fn begin(hall: &Arc<Hall>, incoming: Incoming, address: SocketAddr) {
+    let (browser, stream) = (incoming.is_websocket(), incoming.into_stream());
     if hall.relays.fetch_add(1, Ordering::SeqCst) >= MOST {
         hall.relays.fetch_sub(1, Ordering::SeqCst);
         hall.counters.refuse("busy");
@@ -32,7 +33,7 @@ pub(crate) fn begin(hall: &Arc<Hall>, stream: TcpStream, address: SocketAddr) {
     }
     let staff = hall.clone();
     let run = move || {
-        if let Err(error) = pass(&staff, stream, address) {
+        if let Err(error) = pass(&staff, stream, (address, browser)) {
             staff.event(json!({
                 "event": "relay failed", "client": address.to_string(), "error": error.to_string(),
             }));
@@ -44,10 +45,10 @@ pub(crate) fn begin(hall: &Arc<Hall>, stream: TcpStream, address: SocketAddr) {
     }
 }
 
-fn pass(hall: &Hall, mut client: TcpStream, address: SocketAddr) -> Result<()> {
+fn pass(hall: &Hall, mut client: TcpStream, whose: (SocketAddr, bool)) -> Result<()> {
     let failed = |e: std::io::Error| Error::transport(e.to_string());
     client.set_nonblocking(false).map_err(failed)?;
-    let mut server = reach(hall, address)?;
+    let mut server = reach(hall, whose)?;
     hall.counters.relay();
     for stream in [&client, &server] {
         let set = stream.set_read_timeout(Some(SILENCE));
@@ -66,14 +67,14 @@ fn pass(hall: &Hall, mut client: TcpStream, address: SocketAddr) -> Result<()> {
 }
 
 /// A connection to a server, which is told whose it is.
-fn reach(hall: &Hall, address: SocketAddr) -> Result<TcpStream> {
+fn reach(hall: &Hall, (address, browser): (SocketAddr, bool)) -> Result<TcpStream> {
     let until = Instant::now() + PATIENCE;
     let timeouts = Timeouts { connect: Duration::from_secs(2), ..Timeouts::default() };
     loop {
         let id = fresh()?;
         let chosen = {
             let mut floor = hall.floor();
-            let chosen = floor.roster.choose_any(Instant::now());
+            let chosen = floor.roster.choose_any(browser, Instant::now());
             if let Some((server, run, _)) = &chosen {
                 let until = Instant::now() + Duration::from_secs(hall.options.ticket_seconds);
                 floor.roster.give((server, run), id, until);
@@ -96,7 +97,8 @@ fn reach(hall: &Hall, address: SocketAddr) -> Result<TcpStream> {
             }
         }
         if Instant::now() > until || hall.is_over() {
-            return Err(Error::transport("no server of this fleet takes sessions"));
+            let what = if browser { "WebSockets" } else { "sessions" };
+            return Err(Error::transport(format!("no server of this fleet takes {what}")));
         }
         let floor = hall.floor();
         // Whether it was woken or the time was up, it looks again.

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use runtime::Reveal;
 use serde::Serialize;
 
+use crate::fleet::choice::{Choice, Chosen, Wanted};
 use crate::fleet::talk::{Beat, Join, ModelNews, number};
 use crate::fleet::ticket::Id;
 
@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     /// This run of it.
     pub(crate) run: [u8; 16],
     pub(crate) address: String,
+    /// Where browsers reach it, if they do.
+    pub(crate) websocket: Option<String>,
     pub(crate) models: Vec<ModelNews>,
     limit: usize,
     pub(crate) beat: Beat,
@@ -82,6 +84,11 @@ impl Entry {
         self.load() as f64 / self.limit.max(1) as f64
     }
 
+    /// Where clients reach it, or browsers.
+    fn reached(&self, browser: bool) -> Option<&String> {
+        if browser { self.websocket.as_ref() } else { Some(&self.address) }
+    }
+
     fn has(&self, wanted: &Wanted) -> Option<&ModelNews> {
         let named = |model: &&ModelNews| {
             wanted.model == [0; 32] || runtime::model_name(&model.name) == wanted.model
@@ -95,42 +102,13 @@ impl Entry {
     }
 }
 
-/// What a client wants.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    /// Hash of the model's name; zeros where it names none.
-    pub(crate) model: [u8; 32],
-    /// What it may learn, where that is said of it alone.
-    pub(crate) reveal: Option<Reveal>,
-    /// Short hash of the name of what it has kept.
-    pub(crate) kept: Option<String>,
-}
-
-/// The server that is chosen.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Chosen {
-    pub(crate) server: String,
-    pub(crate) run: [u8; 16],
-    pub(crate) address: String,
-    pub(crate) model: ModelNews,
-}
-
-/// What there is for a client.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Choice {
-    /// A server with room.
-    Server(Chosen),
-    /// None that has room, or is ready, now.
-    Full,
-    /// No server has what it wants; those are the models that there are.
-    Unknown(Vec<String>),
-}
-
 /// What a server is shown as.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Shown {
     id: String,
     address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    websocket: Option<String>,
     state: State,
     silent: bool,
     models: Vec<String>,
@@ -164,6 +142,7 @@ impl Roster {
             id: join.server.clone(),
             run,
             address: join.address,
+            websocket: join.websocket,
             models: join.models,
             limit: join.limit.max(1),
             beat: Beat::default(),
@@ -253,12 +232,16 @@ impl Roster {
 
     /// The server for a client: one that keeps its base OTs, or that with least to do.
     pub(crate) fn choose(&self, wanted: &Wanted, now: Instant) -> Choice {
-        let mut known = false;
+        let (mut known, mut reached) = (false, false);
         let mut best: Option<(f64, &Entry, &ModelNews)> = None;
         let keeper = wanted.kept.as_ref().and_then(|kept| self.kept.get(kept));
         for entry in self.servers.values() {
             let Some(model) = entry.has(wanted) else { continue };
             known = true;
+            if entry.reached(wanted.browser).is_none() {
+                continue;
+            }
+            reached = true;
             let (load, room) = (entry.load(), entry.room());
             if !entry.is_taking(now) || load >= room {
                 continue;
@@ -279,22 +262,29 @@ impl Roster {
             Some((_, entry, model)) => Choice::Server(Chosen {
                 server: entry.id.clone(),
                 run: entry.run,
-                address: entry.address.clone(),
+                address: entry.reached(wanted.browser).cloned().unwrap_or_default(),
                 model: model.clone(),
             }),
+            None if known && !reached => Choice::NoWebSocket,
             None if known || self.servers.is_empty() => Choice::Full,
             None => Choice::Unknown(self.models()),
         }
     }
 
-    /// The server for a client that is passed on, of whom nothing is known: that with least to do.
-    pub(crate) fn choose_any(&self, now: Instant) -> Option<(String, [u8; 16], String)> {
-        let taking = self.servers.values().filter(|entry| entry.is_taking(now));
+    /// The server for a client that is passed on, of whom nothing is known but whether it is a `browser`: that
+    /// with least to do.
+    pub(crate) fn choose_any(
+        &self,
+        browser: bool,
+        now: Instant,
+    ) -> Option<(String, [u8; 16], String)> {
+        let fits = |entry: &&Entry| entry.is_taking(now) && entry.reached(browser).is_some();
+        let taking = self.servers.values().filter(fits);
         let best = taking.min_by(|a, b| {
             let key = |entry: &Entry| (entry.fullness(), entry.beat.sessions);
             key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
         })?;
-        Some((best.id.clone(), best.run, best.address.clone()))
+        Some((best.id.clone(), best.run, best.reached(browser)?.clone()))
     }
 
     /// Names of models of servers that are not gone.
@@ -330,6 +320,7 @@ impl Roster {
             .map(|entry| Shown {
                 id: entry.id.clone(),
                 address: entry.address.clone(),
+                websocket: entry.websocket.clone(),
                 state: if entry.state == State::Ready && entry.drain.is_some() {
                     State::Draining
                 } else {

@@ -142,8 +142,11 @@ fn unfit(join: &Join) -> Option<String> {
     if !is_token_name(&join.server) {
         return Some("a server's name has 1 to 64 letters, digits, and `.`, `_`, `-`".into());
     }
-    let address = join.address.len() <= 300 && join.address.contains(':');
-    if !address || !join.address.bytes().all(|byte| byte.is_ascii_graphic()) {
+    let is_address = |address: &String| {
+        let graphic = address.bytes().all(|byte| byte.is_ascii_graphic());
+        address.len() <= 300 && address.contains(':') && graphic
+    };
+    if !is_address(&join.address) || !join.websocket.as_ref().is_none_or(is_address) {
         return Some("a server's address is HOST:PORT".into());
     }
     (join.models.is_empty() || join.models.len() > MODELS).then(|| "no models, or too many".into())

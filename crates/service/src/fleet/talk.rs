@@ -35,6 +35,9 @@ pub(crate) struct Join {
     pub(crate) run: String,
     /// Where clients reach it.
     pub(crate) address: String,
+    /// Where browsers reach it, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) websocket: Option<String>,
     pub(crate) models: Vec<ModelNews>,
     /// Sessions at the same time, at most.
     pub(crate) limit: usize,

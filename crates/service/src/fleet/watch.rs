@@ -15,7 +15,7 @@ pub(crate) fn watch(hall: &Hall, path: &str) -> Answer {
     match path {
         "/metrics" => Answer { status: "200 OK", kind: KIND, body: metrics(hall) },
         "/healthz" => Answer::text("200 OK", "ok\n"),
-        "/readyz" => match hall.floor().roster.choose_any(Instant::now()) {
+        "/readyz" => match hall.floor().roster.choose_any(false, Instant::now()) {
             Some(_) => Answer::text("200 OK", "ready\n"),
             None => Answer::text("503 Service Unavailable", "no server takes sessions now\n"),
         },

@@ -65,6 +65,9 @@ pub struct ServeOptions {
     pub fleet_secret: Option<String>,
     /// Where clients of the fleet reach this server, HOST:PORT; where it listens when absent.
     pub advertise: Option<String>,
+    /// Where browsers of the fleet reach this server, HOST:PORT, port 0 being the one that `websocket` got; where it
+    /// listens for them when absent.
+    pub advertise_websocket: Option<String>,
     /// The server's name in the fleet; one by its host, process and time when absent.
     pub server_id: Option<String>,
     /// Most inputs in one session.
@@ -117,6 +120,7 @@ impl Default for ServeOptions {
             fleet: None,
             fleet_secret: None,
             advertise: None,
+            advertise_websocket: None,
             server_id: None,
             most_inputs: 1_000_000,
             threads: 1,
@@ -164,6 +168,8 @@ impl ServeOptions {
             fleet: self.fleet.as_deref(),
             secret: self.fleet_secret.as_deref(),
             advertise: self.advertise.as_deref(),
+            advertise_websocket: self.advertise_websocket.as_deref(),
+            websocket: self.websocket.is_some(),
             server: self.server_id.as_deref(),
             proxied: self.proxy_protocol,
             makes_key: self.tls.as_ref().is_some_and(TlsFiles::makes_key),
@@ -172,19 +178,27 @@ impl ServeOptions {
 
     /// What they say of browsers.
     pub(super) fn browsers(&self) -> Result<Option<WebSocketOptions>> {
-        let origins = Origins::new(&self.origins)?;
-        match &self.websocket {
-            Some(listen) => Ok(Some(WebSocketOptions { listen: listen.clone(), origins })),
-            None if self.origins.is_empty() => Ok(None),
-            None => Err(Error::misuse(
-                "origins are of pages that connect by WebSocket: add --websocket HOST:PORT",
-            )),
-        }
+        browsers(self.websocket.as_deref(), &self.origins)
     }
 
     /// The link that plans are for, if one is known.
     pub(crate) fn planned_link(&self) -> Option<&str> {
         self.link.as_deref().or(self.network.as_deref())
+    }
+}
+
+/// Where browsers connect, and whose pages.
+pub(crate) fn browsers(
+    websocket: Option<&str>,
+    origins: &[String],
+) -> Result<Option<WebSocketOptions>> {
+    let named = Origins::new(origins)?;
+    match websocket {
+        Some(listen) => Ok(Some(WebSocketOptions { listen: listen.into(), origins: named })),
+        None if origins.is_empty() => Ok(None),
+        None => Err(Error::misuse(
+            "origins are of pages that connect by WebSocket: add --websocket HOST:PORT",
+        )),
     }
 }
 

@@ -1,27 +1,40 @@
-//! Following a door in plaintext: the client asks for a server and begins its session at once, and
-//! begins it again with the server that a door names. A server that is no door goes on with it.
+//! Following a door where nothing tells beforehand whether the peer is one, as ALPN does in native TLS: the
+//! client asks for a server and begins its session, and begins it again with the server that a door names. A
+//! server that is no door goes on with it.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ring::host::Instant;
 use zeroize::Zeroizing;
 
 use crate::admission::Admission;
 use crate::channel::{Channel, Transport};
 use crate::cost::{HEADER_LEN, Role};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fleet::{DoorRequest, Followed, ShownTicket, Ticket};
 use crate::frame::{body_len, encode_frame};
 use crate::message::Message;
 use crate::tags;
 use crate::transport::link::Link;
-use crate::transport::tcp::{Tcp, Timeouts, connect};
+
+/// How a client goes where a door says.
+pub struct Way {
+    /// Connects to HOST:PORT, a server that shows the same identity as the door.
+    pub dial: Box<Dial>,
+    /// Hears how many clients come before this one, while it waits at the door.
+    pub told: Box<dyn Fn(u32) + Send>,
+}
+
+/// Connects to HOST:PORT.
+pub type Dial = dyn FnMut(&str) -> Result<Box<dyn Transport>> + Send;
 
 /// A connection that may turn out to lead to a door.
 struct Following {
-    inner: Tcp,
-    timeouts: Timeouts,
-    /// What was sent so far, until the peer has answered.
+    inner: Box<dyn Transport>,
+    way: Way,
+    /// What the session has sent so far, until the peer has answered.
     begun: Option<Zeroizing<Vec<u8>>>,
     /// A header that was read to learn who answers.
     header: Vec<u8>,
@@ -31,17 +44,59 @@ struct Following {
     followed: Option<Followed>,
 }
 
-/// Returns a channel without encryption over `stream` to a server, or to a door that names one.
+/// Asks a door for a ticket, over a channel to it, and closes that; `told` hears how many clients come before this one. Returns
+/// also how many bytes the door sent.
 ///
 /// # Errors
-/// [`Error::Misuse`] unless both ends are on the loopback interface, [`Error::Transport`].
-pub fn following(stream: TcpStream, timeouts: Timeouts, request: &DoorRequest) -> Result<Channel> {
-    let mut inner = plain(stream, timeouts)?;
+/// The door's refusal as an error of its kind, as [`Channel::receive_unless_waiting`].
+pub fn ask_door(
+    mut channel: Channel,
+    request: &DoorRequest,
+    told: &dyn Fn(u32),
+) -> Result<(Ticket, u64)> {
+    channel.send(request)?;
+    loop {
+        if let Some(ticket) = channel.receive_unless_waiting::<Ticket>(&(), told)? {
+            let received = channel.meter().total(None).cost.server_to_client;
+            // The door closes in its turn, and nobody waits for it.
+            let _ = channel.close();
+            return Ok((ticket, received));
+        }
+    }
+}
+
+/// Shows a ticket over a fresh channel to its server, where the door was asked for it at `since` and sent so many bytes.
+///
+/// # Errors
+/// [`Error::Transport`](crate::Error::Transport) for a connection that is gone.
+pub fn show_ticket(
+    mut channel: Channel,
+    ticket: &Ticket,
+    (since, received): (Instant, u64),
+) -> Result<Channel> {
+    let seconds = since.elapsed().as_secs_f64();
+    let shown = ShownTicket(ticket.ticket.clone());
+    channel.preface(&shown)?;
+    let (_, request) = DoorRequest::bounds(&());
+    let sent = 2 * HEADER_LEN + request + shown.0.len() as u64;
+    let server = ticket.address.clone();
+    Ok(channel.after(Followed { server, sent, received, seconds }))
+}
+
+/// Returns a channel over `transport` to a server, or to a door that names one.
+///
+/// # Errors
+/// [`Error::Transport`](crate::Error::Transport) for a connection that is gone.
+pub fn following_by(
+    mut transport: Box<dyn Transport>,
+    way: Way,
+    request: &DoorRequest,
+) -> Result<Channel> {
     let frame = Zeroizing::new(encode_frame(request, 0)?);
-    inner.send(&frame)?;
+    transport.send(&frame)?;
     let transport = Following {
-        inner,
-        timeouts,
+        inner: transport,
+        way,
         begun: Some(Zeroizing::default()),
         header: Vec::new(),
         link: None,
@@ -52,12 +107,23 @@ pub fn following(stream: TcpStream, timeouts: Timeouts, request: &DoorRequest) -
     Ok(Channel::new(Role::Client, Box::new(transport)))
 }
 
-fn plain(stream: TcpStream, timeouts: Timeouts) -> Result<Tcp> {
-    let loopback = stream.peer_addr().is_ok_and(|address| address.ip().is_loopback());
-    if !loopback {
-        return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
-    }
-    Tcp::new(stream, None, Zeroizing::default(), timeouts)
+/// Returns a channel without encryption over `stream` to a server, or to a door that names one.
+///
+/// # Errors
+/// [`Error::Misuse`](crate::Error::Misuse) unless both ends are on the loopback interface,
+/// [`Error::Transport`](crate::Error::Transport).
+#[cfg(not(target_arch = "wasm32"))]
+pub fn following(
+    stream: TcpStream,
+    timeouts: super::tcp::Timeouts,
+    request: &DoorRequest,
+) -> Result<Channel> {
+    let plain = move |stream| -> Result<Box<dyn Transport>> {
+        Ok(Box::new(super::tcp::plain(stream, timeouts)?))
+    };
+    let dial = move |address: &str| plain(super::tcp::connect(address, timeouts)?);
+    let way = Way { dial: Box::new(dial), told: Box::new(|_| ()) };
+    following_by(plain(stream)?, way, request)
 }
 
 impl Following {
@@ -74,11 +140,12 @@ impl Following {
                 }
                 Some(&tags::ADMISSION) => {
                     let (admission, length) = self.body::<Admission>(header, position)?;
-                    if !matches!(admission, Admission::Waiting { .. }) {
+                    let Admission::Waiting { before } = admission else {
                         // The session reads the refusal as it reads that of a server.
                         self.header = encode_frame(&admission, 0)?;
                         return Ok(());
-                    }
+                    };
+                    (self.way.told)(before);
                     received += length;
                 }
                 _ => {
@@ -105,7 +172,7 @@ impl Following {
     fn go(&mut self, ticket: &Ticket, begun: &[u8], received: u64) -> Result<()> {
         // The door has closed the connection or will.
         let _ = self.inner.close();
-        self.inner = plain(connect(&ticket.address, self.timeouts)?, self.timeouts)?;
+        self.inner = (self.way.dial)(&ticket.address)?;
         if let Some(link) = self.link {
             self.inner.shape(link)?;
         }
@@ -165,3 +232,7 @@ impl Transport for Following {
         self.inner.shape(link)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

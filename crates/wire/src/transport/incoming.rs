@@ -17,10 +17,11 @@ use crate::transport::certificate::subject;
 use crate::transport::proxy::Preamble;
 use crate::transport::tcp::{Tcp, Timeouts, closed, io_error};
 use crate::transport::tls::{ServerTls, Session, refuse};
-use crate::transport::websocket::WebSocket;
+use crate::transport::websocket::{Pages, WebSocket};
 
 mod first;
 mod framed;
+mod paged;
 
 use self::first::Undecided;
 
@@ -56,6 +57,8 @@ pub struct Incoming {
     tls: Option<Box<Connection>>,
     /// Whether the bytes come in frames of a WebSocket.
     websocket: Option<WebSocket>,
+    /// What is shown to browsers that ask for a page.
+    pages: Option<Pages>,
     /// May hold the client's token.
     early: Zeroizing<Vec<u8>>,
 }
@@ -90,6 +93,7 @@ impl Incoming {
             relayed: false,
             tls: None,
             websocket: None,
+            pages: None,
             early: Zeroizing::new(Vec::new()),
         })
     }
@@ -172,6 +176,9 @@ impl Incoming {
     pub fn advance(&mut self, wanted: usize) -> Result<Arrival> {
         for _ in 0..TURN {
             let missing = wanted.saturating_sub(self.early.len());
+            if self.is_reader() {
+                return self.pour();
+            }
             if missing == 0 || self.relayed {
                 return Ok(Arrival::Here);
             }
@@ -272,7 +279,7 @@ impl Incoming {
         });
         let frames = match self.websocket {
             Some(WebSocket::Open(frames)) => Some(frames),
-            Some(WebSocket::Asked(_)) => {
+            Some(WebSocket::Asked(_) | WebSocket::Page(_)) => {
                 return Err(Error::internal("a WebSocket that is not open yet"));
             }
             None => None,

@@ -1,7 +1,7 @@
 //! Two ends in one process.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
 use crate::channel::{Channel, Transport};
@@ -39,6 +39,15 @@ impl Transport for Memory {
             *to = from;
         }
         Ok(())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        match self.inn.try_recv() {
+            Ok(frame) => self.pending.extend(frame),
+            Err(TryRecvError::Empty) => return !self.pending.is_empty(),
+            Err(TryRecvError::Disconnected) => {}
+        }
+        true
     }
 
     fn flush(&mut self) -> Result<()> {

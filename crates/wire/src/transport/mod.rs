@@ -3,6 +3,7 @@
 //! Sockets, TLS and files of keys are for programs; in a browser (`wasm32`) the page has the
 //! connection, and a transport of its own passes bytes to it.
 
+pub(crate) mod following;
 #[cfg_attr(target_arch = "wasm32", allow(dead_code, reason = "only sockets are shaped"))]
 pub(crate) mod link;
 pub(crate) mod memory;
@@ -11,8 +12,6 @@ pub(crate) mod memory;
 pub(crate) mod authority;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod certificate;
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) mod following;
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) mod incoming;
 #[cfg(not(target_arch = "wasm32"))]
@@ -39,5 +38,5 @@ pub(crate) mod sockets {
     pub use super::proxy::proxy_header;
     pub use super::tcp::{Timeouts, connect, plaintext};
     pub use super::tls::{ClientTls, Identity, Members, ServerTls, Trust};
-    pub use super::websocket::Origins;
+    pub use super::websocket::{Origins, PageFile, Pages};
 }

@@ -222,6 +222,12 @@ impl Transport for Tcp {
         Ok(())
     }
 
+    fn is_ready(&mut self) -> bool {
+        !self.early.0.is_empty()
+            || self.session.as_mut().is_some_and(Session::is_ready)
+            || has_bytes(&self.reader)
+    }
+
     fn flush(&mut self) -> Result<()> {
         let (done, wait) = mpsc::channel();
         self.queue.send(Job::Flush(done)).map_err(|_| closed())?;
@@ -269,6 +275,19 @@ impl Transport for Tcp {
         self.lane = Some(Lane::new(link, Instant::now()));
         Ok(())
     }
+}
+
+/// Whether a read would return at once. Where the system cannot be asked, it is taken to.
+#[cfg(unix)]
+fn has_bytes(stream: &TcpStream) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&now)).map_or(true, |ready| ready > 0)
+}
+
+#[cfg(not(unix))]
+const fn has_bytes(_: &TcpStream) -> bool {
+    true
 }
 
 /// Steps in which a wait is counted.
@@ -340,6 +359,14 @@ pub fn connect(server: &str, timeouts: Timeouts) -> Result<TcpStream> {
     }
     let (kind, why) = last;
     Err(Error::connection(kind, format!("no server answers at {server}: {why}")))
+}
+
+/// A transport without encryption to a server on this machine.
+pub(crate) fn plain(stream: TcpStream, timeouts: Timeouts) -> Result<Tcp> {
+    if !stream.peer_addr().is_ok_and(|address| address.ip().is_loopback()) {
+        return Err(Error::misuse("plaintext is for the loopback interface only; use TLS"));
+    }
+    Tcp::new(stream, None, Zeroizing::default(), timeouts)
 }
 
 /// Returns a channel without encryption or authentication.

@@ -318,6 +318,12 @@ impl Session {
         }
     }
 
+    /// Returns whether plaintext is there, or an end, that no read from the network has to bring.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        let state = self.0.process_new_packets();
+        state.map_or(true, |state| state.plaintext_bytes_to_read() > 0 || state.peer_has_closed())
+    }
+
     /// The closing alert. Without it the peer takes the end for an accident.
     pub(crate) fn goodbye(&mut self) -> Result<Vec<u8>> {
         self.0.send_close_notify();

@@ -115,6 +115,24 @@ impl Forest {
         }
     }
 
+    /// Grows trees of which all has been sent again: [`Forest::grow`] without what it sends.
+    pub(crate) fn regrow(self, mut first: usize, delta: u128, seeds: &[u128], leaves: &mut [u128]) {
+        let depth = self.depth;
+        let jobs = leaves.chunks_mut(group(depth) << depth).zip(seeds.chunks(group(depth) * depth));
+        for (leaves, seeds) in jobs {
+            let trees = leaves.len() >> depth;
+            for (root, seeds) in leaves.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
+                (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
+            }
+            let mut expander = Expander::new(self, first);
+            for level in 1..depth {
+                expander.enter(level);
+                expander.expand(level, trees, leaves);
+            }
+            first += trees;
+        }
+    }
+
     /// Recovers the trees' leaves from `depth` blocks `t` and choice bits (0 or 1) per tree
     /// and what the sender sent. The leaf at the missing position is the sender's
     /// xor Delta, with the lowest bit set; that bit of all others is zero. The first tree is number

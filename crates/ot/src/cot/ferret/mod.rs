@@ -18,10 +18,12 @@ mod ggm;
 mod lpn;
 pub(crate) mod params;
 
+use std::sync::Arc;
+
 use ring::cpu::CpuTime;
 use ring::helpers::Helpers;
 use wire::{Error, Packed, Result, Segment, tags};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use self::ggm::{CLEAR, Forest};
 use self::lpn::Code;
@@ -98,67 +100,52 @@ impl Received {
     }
 }
 
-/// What both parties hold of a refill.
-struct Refill {
+/// What a party holds of a refill: `own` is the sender's Delta, or the choice bits of the receiver's
+/// paths, `depth` a tree.
+struct Refill<Own> {
     set: Set,
     domain: Domain,
     forest: Forest,
     code: Code,
     /// One block for each level of each tree, then the secret's.
     base: Zeroizing<Vec<u128>>,
+    own: Own,
+}
+
+/// The sender's Delta.
+type Delta = Zeroizing<u128>;
+/// The choice bits of the receiver's paths.
+type Paths = Zeroizing<Vec<u8>>;
+
+/// A refill of which trees are still to be grown.
+pub(crate) struct Growing<Own> {
+    refill: Arc<Refill<Own>>,
     done: usize,
 }
 
 /// The sender's refill.
-pub(crate) struct Sender {
-    refill: Refill,
-    delta: Zeroizing<u128>,
+pub(crate) type Sender = Growing<Delta>;
+/// The receiver's refill.
+pub(crate) type Receiver = Growing<Paths>;
+
+/// The next trees of a refill. They can be grown at any time.
+pub(crate) struct Trees<Own> {
+    refill: Arc<Refill<Own>>,
+    first: usize,
+    count: usize,
 }
 
-/// The receiver's refill.
-pub(crate) struct Receiver {
-    refill: Refill,
-    choices: Zeroizing<Vec<u8>>,
-}
+/// Trees of the sender.
+pub(crate) type SenderTrees = Trees<Delta>;
+/// Trees of the receiver.
+pub(crate) type ReceiverTrees = Trees<Paths>;
 
 impl Sender {
     /// Refill `number` of the session's direction, from its base correlations.
     pub(crate) fn new(domain: &Domain, number: u64, set: Set, delta: u128, base: &[u128]) -> Self {
-        let mut refill = Refill::new(domain, number, set, base);
+        let mut refill = Refill::new(domain, number, set, base, Zeroizing::new(delta));
         refill.secret_mut().iter_mut().for_each(|q| *q &= CLEAR);
-        Self { refill, delta: Zeroizing::new(delta) }
-    }
-
-    /// Grows the next trees, as many as fit into `leaves`.
-    pub(crate) fn grow(&self, threads: usize, leaves: &mut [u128]) -> Sent {
-        let (depth, trees) = (self.refill.depth(), leaves.len() >> self.refill.depth());
-        let mut blocks = vec![0; trees * depth];
-        let mut sums = Zeroizing::new(vec![0; trees]);
-        let share = trees.div_ceil(threads).max(1);
-        let jobs = leaves
-            .chunks_mut(share << depth)
-            .zip(self.refill.seeds(trees).chunks(share * depth))
-            .zip(blocks.chunks_mut(share * depth))
-            .zip(sums.chunks_mut(share));
-        let (forest, delta) = (self.refill.forest, *self.delta);
-        let firsts = (self.refill.done..).step_by(share);
-        spread(
-            threads,
-            firsts.zip(jobs).map(|(first, (((leaves, seeds), blocks), sums))| {
-                move || forest.grow(first, delta, seeds, leaves, blocks, sums)
-            }),
-        );
-        Sent { domain: self.refill.domain, blocks, sums }
-    }
-
-    /// Turns the leaves of [`Sender::grow`] into blocks `q_i`.
-    pub(crate) fn encode(&mut self, threads: usize, leaves: &mut [u128]) {
-        self.refill.encode(threads, leaves);
-    }
-
-    /// Whether all trees have been grown.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.refill.done == self.refill.set.trees
+        Self { refill: Arc::new(refill), done: 0 }
     }
 }
 
@@ -171,37 +158,132 @@ impl Receiver {
         base: &[u128],
         choices: &[u8],
     ) -> Self {
-        let mut refill = Refill::new(domain, number, set, base);
         let (paths, secret) = choices.split_at(set.trees * set.depth as usize);
+        let mut refill = Refill::new(domain, number, set, base, Zeroizing::new(paths.to_vec()));
         for (t, choice) in refill.secret_mut().iter_mut().zip(secret) {
             *t = (*t & CLEAR) | u128::from(*choice);
         }
-        Self { refill, choices: Zeroizing::new(paths.to_vec()) }
+        Self { refill: Arc::new(refill), done: 0 }
+    }
+}
+
+impl<Own> Growing<Own> {
+    /// The next trees, as many as are asked for or are left.
+    pub(crate) fn next(&mut self, count: usize) -> Trees<Own> {
+        let (first, count) = (self.done, count.min(self.refill.set.trees - self.done));
+        self.done += count;
+        Trees { refill: Arc::clone(&self.refill), first, count }
     }
 
-    /// Recovers the next trees, as many as fit into `leaves`, and turns them into
-    /// blocks `t_i` with `c_i` as lowest bit. `received` is what the sender says of these trees.
+    /// Whether all trees have been asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.done == self.refill.set.trees
+    }
+}
+
+impl<Own> Trees<Own> {
+    /// The set of the refill.
+    pub(crate) fn set(&self) -> Set {
+        self.refill.set
+    }
+
+    /// Number of correlations.
+    pub(crate) fn leaves(&self) -> usize {
+        self.count << self.refill.set.depth
+    }
+
+    fn depth(&self) -> usize {
+        self.refill.set.depth as usize
+    }
+
+    /// Trees that a thread takes, and the number of the first of each share.
+    fn shares(&self, threads: usize) -> (usize, impl Iterator<Item = usize> + use<Own>) {
+        let share = self.count.div_ceil(threads).max(1);
+        (share, (self.first..).step_by(share))
+    }
+
+    fn seeds(&self) -> &[u128] {
+        &self.refill.base[self.first * self.depth()..][..self.count * self.depth()]
+    }
+
+    /// Adds the code to the leaves.
+    fn encode(&self, threads: usize, leaves: &mut [u128]) {
+        let depth = self.depth();
+        let (share, firsts) = self.shares(threads);
+        let (code, secret) = (&self.refill.code, self.refill.secret());
+        let jobs = firsts.zip(leaves.chunks_mut(share << depth));
+        let jobs = jobs
+            .map(|(first, leaves)| move || code.add(first << depth, 1 << depth, secret, leaves));
+        spread(threads, jobs);
+    }
+}
+
+impl SenderTrees {
+    /// Grows the trees into `leaves`, as many as there are.
+    pub(crate) fn grow(&self, threads: usize, leaves: &mut [u128]) -> Sent {
+        let depth = self.depth();
+        let mut blocks = vec![0; self.count * depth];
+        let mut sums = Zeroizing::new(vec![0; self.count]);
+        let (share, firsts) = self.shares(threads);
+        let jobs = leaves
+            .chunks_mut(share << depth)
+            .zip(self.seeds().chunks(share * depth))
+            .zip(blocks.chunks_mut(share * depth))
+            .zip(sums.chunks_mut(share));
+        let (forest, delta) = (self.refill.forest, *self.refill.own);
+        spread(
+            threads,
+            firsts.zip(jobs).map(|(first, (((leaves, seeds), blocks), sums))| {
+                move || forest.grow(first, delta, seeds, leaves, blocks, sums)
+            }),
+        );
+        Sent { domain: self.refill.domain, blocks, sums }
+    }
+
+    /// Turns the leaves of [`SenderTrees::grow`] into blocks `q_i`.
+    pub(crate) fn finish(&self, threads: usize, leaves: &mut [u128]) {
+        self.encode(threads, leaves);
+    }
+
+    /// Makes blocks `q_i` of trees that have been sent and whose leaves are no longer there.
+    pub(crate) fn remake(&self, threads: usize, leaves: &mut [u128]) {
+        let depth = self.depth();
+        let (share, firsts) = self.shares(threads);
+        let jobs = leaves.chunks_mut(share << depth).zip(self.seeds().chunks(share * depth));
+        let (forest, delta) = (self.refill.forest, *self.refill.own);
+        spread(
+            threads,
+            firsts
+                .zip(jobs)
+                .map(|(first, (leaves, seeds))| move || forest.regrow(first, delta, seeds, leaves)),
+        );
+        self.encode(threads, leaves);
+    }
+}
+
+impl ReceiverTrees {
+    /// Recovers the trees and turns them into blocks `t_i` with `c_i` as lowest bit, as many as there
+    /// are `leaves`. `received` is what the sender says of these trees.
     ///
     /// # Errors
     /// [`wire::Error::Peer`] when the trees are not the sender's.
-    pub(crate) fn encode(
-        &mut self,
+    pub(crate) fn make(
+        &self,
         threads: usize,
         received: &Received,
         leaves: &mut [u128],
     ) -> Result<()> {
-        let (depth, trees) = (self.refill.depth(), leaves.len() >> self.refill.depth());
-        let mut sums = Zeroizing::new(vec![0; trees]);
-        let share = trees.div_ceil(threads).max(1);
-        let choices = &self.choices[self.refill.done * depth..];
+        let depth = self.depth();
+        let mut sums = Zeroizing::new(vec![0; self.count]);
+        let (share, firsts) = self.shares(threads);
+        let choices = &self.refill.own[self.first * depth..];
         let jobs = leaves
             .chunks_mut(share << depth)
-            .zip(self.refill.seeds(trees).chunks(share * depth))
+            .zip(self.seeds().chunks(share * depth))
             .zip(choices.chunks(share * depth))
             .zip(received.blocks.chunks(share * depth))
             .zip(sums.chunks_mut(share));
         let forest = self.refill.forest;
-        let firsts = (self.refill.done..).step_by(share);
         spread(
             threads,
             firsts.zip(jobs).map(|(first, ((((leaves, seeds), choices), blocks), sums))| {
@@ -209,48 +291,25 @@ impl Receiver {
             }),
         );
         received.verify(&self.refill.domain, &sums)?;
-        self.refill.encode(threads, leaves);
+        self.encode(threads, leaves);
         Ok(())
-    }
-
-    /// Whether all trees have been grown.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.refill.done == self.refill.set.trees
     }
 }
 
-impl Refill {
-    fn new(domain: &Domain, number: u64, set: Set, base: &[u128]) -> Self {
+impl<Own> Refill<Own> {
+    fn new(domain: &Domain, number: u64, set: Set, base: &[u128], own: Own) -> Self {
         let [tree_key, code_key] = domain.blocks(b"ferret  ", &[&number.to_le_bytes()]);
         let base = Zeroizing::new(base.to_vec());
         let forest = Forest::new(*domain, tree_key, set.depth as usize);
-        Self { set, domain: *domain, forest, code: Code::new(code_key), base, done: 0 }
+        Self { set, domain: *domain, forest, code: Code::new(code_key), base, own }
     }
 
-    fn depth(&self) -> usize {
-        self.set.depth as usize
-    }
-
-    fn seeds(&self, trees: usize) -> &[u128] {
-        &self.base[self.done * self.depth()..][..trees * self.depth()]
+    fn secret(&self) -> &[u128] {
+        &self.base[self.set.trees * self.set.depth as usize..]
     }
 
     fn secret_mut(&mut self) -> &mut [u128] {
         &mut self.base[self.set.trees * self.set.depth as usize..]
-    }
-
-    /// Adds the code to the leaves of the next trees, and moves on.
-    fn encode(&mut self, threads: usize, leaves: &mut [u128]) {
-        let depth = self.depth();
-        let trees = leaves.len() >> depth;
-        let share = trees.div_ceil(threads).max(1) << depth;
-        let (code, secret) = (&self.code, &self.base[self.set.trees * depth..]);
-        let first = (self.done << depth..).step_by(share);
-        let jobs = first.zip(leaves.chunks_mut(share));
-        let jobs = jobs.map(|(first, leaves)| move || code.add(first, 1 << depth, secret, leaves));
-        spread(threads, jobs);
-        self.base[self.done * depth..][..trees * depth].zeroize();
-        self.done += trees;
     }
 }
 

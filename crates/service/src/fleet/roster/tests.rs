@@ -1,3 +1,5 @@
+use runtime::Reveal;
+
 use super::*;
 use crate::tokens::hexadecimal;
 
@@ -17,10 +19,21 @@ fn run(number: u8) -> [u8; 16] {
 }
 
 fn joined(roster: &mut Roster, id: &str, number: u8, models: &[&str], now: Instant) {
+    joined_at(roster, (id, number), models, None, now);
+}
+
+fn joined_at(
+    roster: &mut Roster,
+    (id, number): (&str, u8),
+    models: &[&str],
+    websocket: Option<String>,
+    now: Instant,
+) {
     let join = Join {
         server: id.into(),
         run: hexadecimal(&run(number)),
         address: format!("10.0.0.{number}:7000"),
+        websocket,
         models: models.iter().map(|name| model(name)).collect(),
         limit: 4,
         kept: Vec::new(),
@@ -34,7 +47,7 @@ fn beat(roster: &mut Roster, id: &str, number: u8, beat: Beat, now: Instant) -> 
 }
 
 fn wanted(name: &str) -> Wanted {
-    Wanted { model: runtime::model_name(name), reveal: None, kept: None }
+    Wanted { model: runtime::model_name(name), reveal: None, kept: None, browser: false }
 }
 
 fn chosen(roster: &Roster, wanted: &Wanted, now: Instant) -> String {
@@ -88,7 +101,7 @@ fn silent_draining_and_gone_servers_get_nothing() {
     joined(&mut roster, "one", 1, &["a"], now);
     let late = now + SILENT + Duration::from_millis(1);
     assert_eq!(roster.choose(&wanted("a"), late), Choice::Full);
-    assert!(roster.choose_any(late).is_none() && roster.choose_any(now).is_some());
+    assert!(roster.choose_any(false, late).is_none() && roster.choose_any(false, now).is_some());
     beat(&mut roster, "one", 1, Beat { allowed: 2, ..Beat::default() }, late);
     assert_eq!(chosen(&roster, &wanted("a"), late), "one");
     assert!(roster.drain("one", 5.0) && !roster.drain("none", 5.0));
@@ -121,4 +134,24 @@ fn a_client_goes_where_its_base_ots_are_while_there_is_room() {
     roster.leave("two", &run(2));
     joined(&mut roster, "two", 3, &["a"], now);
     assert!(roster.kept.is_empty(), "another run keeps nothing of the last one");
+}
+
+#[test]
+fn browsers_go_to_servers_that_take_websockets() {
+    let (mut roster, now) = (Roster::default(), Instant::now());
+    joined(&mut roster, "one", 1, &["a"], now);
+    let browser = Wanted { browser: true, ..wanted("a") };
+    assert_eq!(roster.choose(&browser, now), Choice::NoWebSocket);
+    assert!(roster.choose_any(true, now).is_none());
+    let address = "a.example.org:7443".to_string();
+    joined_at(&mut roster, ("two", 2), &["a"], Some(address.clone()), now);
+    let Choice::Server(found) = roster.choose(&browser, now) else { panic!("no server") };
+    assert_eq!((found.server.as_str(), &found.address), ("two", &address));
+    assert_eq!(roster.choose_any(true, now).unwrap().2, address);
+    let busy = Beat { allowed: 2, running: 1, ..Beat::default() };
+    beat(&mut roster, "one", 1, busy, now);
+    let Choice::Server(found) = roster.choose(&wanted("a"), now) else { panic!("no server") };
+    assert_eq!(found.address, "10.0.0.2:7000", "others go to the same server by TCP");
+    roster.leave("two", &run(2));
+    assert_eq!(roster.choose(&browser, now), Choice::Full, "it may come back");
 }

@@ -14,6 +14,11 @@ impl Incoming {
         Self { websocket: Some(WebSocket::Asked(asked)), ..self }
     }
 
+    /// Whether its client came to where WebSockets are served.
+    pub const fn is_websocket(&self) -> bool {
+        self.websocket.is_some()
+    }
+
     /// Takes bytes that have arrived inside TLS, out of the frames of a WebSocket if there is one.
     pub(super) fn take(&mut self, part: &mut [u8]) -> Result<()> {
         match &mut self.websocket {
@@ -27,11 +32,17 @@ impl Incoming {
                     return self.take(&mut rest);
                 }
                 Some(Err((response, error))) => {
+                    let page = self.pages.as_ref().and_then(|pages| upgrade.page(pages));
+                    if let Some(page) = page {
+                        self.websocket = Some(WebSocket::Page(page));
+                        return Ok(());
+                    }
                     self.websocket = None;
                     self.end(&response);
                     return Err(error);
                 }
             },
+            Some(WebSocket::Page(_)) => {}
             Some(WebSocket::Open(frames)) => {
                 let (opened, answer) = frames.exchange(part);
                 let is_closed = frames.is_closed();

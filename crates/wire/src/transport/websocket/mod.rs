@@ -2,9 +2,12 @@
 //! bytes of a connection.
 
 mod frames;
+mod pages;
 mod upgrade;
 
 pub(crate) use self::frames::Frames;
+pub(crate) use self::pages::Sending;
+pub use self::pages::{PageFile, Pages};
 pub use self::upgrade::Origins;
 pub(crate) use self::upgrade::Upgrade;
 
@@ -14,4 +17,6 @@ pub(crate) enum WebSocket {
     Asked(Upgrade),
     /// Frames follow.
     Open(Frames),
+    /// The browser asked for a file, which is being sent.
+    Page(Sending),
 }

@@ -8,6 +8,7 @@ use tungstenite::handshake::machine::TryParse;
 use tungstenite::handshake::server::{Request, create_response, write_response};
 use zeroize::Zeroizing;
 
+use super::{Pages, Sending};
 use crate::error::{Error, Result};
 
 /// Longest request that is read.
@@ -103,6 +104,16 @@ impl Upgrade {
                 Err(e) => refused("426 Upgrade Required", &e),
             },
         }
+    }
+
+    /// Whether nothing has been said yet.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// What of `pages` the request asks for, if that is what it does.
+    pub(crate) fn page(&self, pages: &Pages) -> Option<Sending> {
+        pages.answer(&self.bytes, |host| !self.local || is_local(name(host)))
     }
 
     /// Refuses requests of pages that are not for this server.
