@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-web, models, test-fleet, wasm, page, test-browser, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,7 +23,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text demo-web models test test-fleet wasm page test-browser check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text demo-web models test test-fleet wasm page test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -47,13 +47,26 @@ test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages
 # The client for browsers and Node (docs/guides/browser.md), into web/src/wasm: crates/web as WebAssembly, and the JavaScript around it.
 wasm: $(WASM)
 
+# Kernels for the vectors of WebAssembly beside portable code, and the pinned transcripts of both parties (tests/golden/transcripts.txt), in Node.
+test-wasm:
+	rustup target add $(WASI)
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ring --lib -- aes128
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd pinned
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-mpc --lib -- pinned
+
 # The same client into the page that `tacit serve --page` shows.
 page: $(PAGE)/.files
 
 # The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve` and the door of a fleet;
 # against a fleet on Ray where `make test-fleet` has installed that.
-test-browser: $(CORE) $(PAGE)/.files web/node_modules/.packages
+test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages
 	npm --prefix web test
+
+# The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
+NETWORKS ?= mnist,resnet20,minilm,mobilenet
+bench-web: $(CORE) $(WASM) web/node_modules/.packages build/mnist.tacit build/web/.models
+	mkdir -p bench/results/web
+	cd web && node bench/run.js --models $(NETWORKS) --json ../bench/results/web/chromium.json
 
 check-wasm:
 	rustup target add wasm32-unknown-unknown
@@ -211,11 +224,19 @@ $(PACKAGES): requirements/main.lock
 # hold, does not name the folder of cargo.
 CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
 WASM_FLAGS := CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS='-C target-feature=+simd128 --remap-path-prefix=$(CARGO_FOLDER)=/cargo'
+# Tests in WebAssembly: two parties are threads, which this target has. They may have 2 GiB (scripts/wasi.mjs).
+WASI := wasm32-wasip1-threads
+WASI_FLAGS := CARGO_TARGET_WASM32_WASIP1_THREADS_RUSTFLAGS='-C target-feature=+simd128 -C link-arg=--max-memory=2147483648' \
+	CARGO_TARGET_WASM32_WASIP1_THREADS_RUNNER='node --no-warnings $(CURDIR)/scripts/wasi.mjs'
 WASM_MODULE := target/wasm32-unknown-unknown/wasm/tacit_web.wasm
 $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindgen/Cargo.* web/bindgen/src/*)
 	rustup target add wasm32-unknown-unknown
 	$(WASM_FLAGS) cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web
 	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/wasm
+
+build/web/.models: $(CORE) .venv/.text scripts/web_models.py
+	.venv/bin/python scripts/web_models.py
+	touch $@
 
 BROWSER_FILES := $(filter-out %node.js,$(wildcard web/src/*.js))
 $(PAGE)/.files: $(WASM) $(BROWSER_FILES)

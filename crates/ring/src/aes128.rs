@@ -5,7 +5,13 @@
 //! secret would index.
 
 #[cfg(any(test, all(target_arch = "wasm32", target_feature = "simd128")))]
+mod bitsliced;
+#[cfg(any(test, all(target_arch = "wasm32", target_feature = "simd128")))]
+mod sbox;
+#[cfg(any(test, all(target_arch = "wasm32", target_feature = "simd128")))]
 mod swizzled;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod vector;
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
@@ -30,12 +36,39 @@ impl std::fmt::Debug for Aes128 {
 impl Aes128 {
     /// The cipher under `key`.
     pub fn new(key: &[u8; 16]) -> Self {
-        Self(swizzled::RoundKeys::new::<swizzled::simd::V128>(key))
+        Self(swizzled::RoundKeys::new::<vector::V128>(key))
     }
 
     /// Replaces each block by its encryption.
     pub fn encrypt(&self, blocks: &mut [[u8; 16]]) {
-        self.0.encrypt::<swizzled::simd::V128>(blocks);
+        self.0.encrypt::<vector::V128>(blocks);
+    }
+}
+
+/// The round keys of eight keys, for eight blocks at a time. Wiped when dropped, and prints nothing.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[derive(Clone, zeroize::Zeroize, ZeroizeOnDrop)]
+pub struct Aes128x8(bitsliced::RoundKeys);
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+impl Aes128x8 {
+    /// No keys yet.
+    pub const NONE: Self = Self(bitsliced::RoundKeys::NONE);
+
+    /// Takes new keys.
+    pub fn set(&mut self, keys: &[u128; 8]) {
+        self.0.set::<vector::V128>(keys);
+    }
+
+    /// Takes keys out of `keys` for blocks that share them: block i that of number `first + (i >> spread)`, or any
+    /// beyond the eighth.
+    pub fn spread(&mut self, keys: &Self, first: usize, spread: u32) {
+        self.0.spread::<vector::V128>(&keys.0, first, spread);
+    }
+
+    /// Encrypts each block under its key.
+    pub fn encrypt(&self, blocks: &[u128; 8]) -> [u128; 8] {
+        self.0.encrypt::<vector::V128>(blocks)
     }
 }
 

@@ -4,11 +4,15 @@ use crate::admission::Admission;
 use crate::channel::{Channel, Transport};
 use crate::cost::Role;
 use crate::error::{Error, Result, TransportKind};
+#[cfg(not(target_arch = "wasm32"))]
 use crate::fleet::{Preface, ShownTicket, Ticket};
+#[cfg(not(target_arch = "wasm32"))]
 use crate::frame::encode_frame;
 use crate::message::{Message, Packed, Segment};
 use crate::tags;
+#[cfg(not(target_arch = "wasm32"))]
 use crate::transport::pin::Pin;
+#[cfg(not(target_arch = "wasm32"))]
 use crate::transport::proxy::Preamble;
 
 type Test = Packed<{ tags::TESTS }>;
@@ -94,6 +98,7 @@ impl Transport for Feed {
 ///
 /// # Panics
 /// When it does not.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn pin(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(pin) = text.parse::<Pin>() {
@@ -120,6 +125,7 @@ pub fn admission(data: &[u8]) {
 ///
 /// # Panics
 /// When it has another.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn fleet(data: &[u8]) {
     if let Ok(Some((preface, rest))) = Preface::read(data) {
         let read = data.len() - rest.len();
@@ -147,6 +153,7 @@ pub fn fleet(data: &[u8]) {
 ///
 /// # Panics
 /// When it asks for more.
+#[cfg(not(target_arch = "wasm32"))]
 pub fn preamble(data: &[u8]) {
     let mut preamble = Preamble::default();
     let mut rest = data;

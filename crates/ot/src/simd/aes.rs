@@ -5,13 +5,15 @@ use std::ops::Range;
 
 use ring::aes128::Aes128;
 use ring::simd::Level;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
 use ring::simd::Width;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::Eight;
 #[cfg(target_arch = "x86_64")]
 use super::kernels::{narrow, wide, wider};
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::sliced;
+use super::{EIGHT, Eight};
 
 /// Runs a kernel at the widest instructions that a level proves, where there are any: the
 /// statement after `else` runs at the portable level.
@@ -33,9 +35,18 @@ macro_rules! widest {
 /// Blocks that portable code hands to a cipher at a time, at most.
 const TOGETHER: usize = 32;
 /// The round keys of a cipher.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 pub(crate) type RoundKeys = [u128; 11];
 /// The round keys of eight ciphers, round by round.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 pub(crate) type Schedule = [Eight; 11];
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) type Schedule = ring::aes128::Aes128x8;
+/// Those of no ciphers.
+#[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+pub(crate) const NONE: Schedule = [[0; EIGHT]; 11];
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) const NONE: Schedule = Schedule::NONE;
 
 /// `E_key(x) xor x` under eight keys. Whose keys are not public wipes it.
 #[derive(Zeroize)]
@@ -48,7 +59,7 @@ pub(crate) struct Hasher {
 
 impl Hasher {
     pub(crate) const fn new(level: Level) -> Self {
-        Self { level, keys: [0; 8], schedule: [[0; 8]; 11] }
+        Self { level, keys: [0; EIGHT], schedule: NONE }
     }
 
     /// Takes new keys.
@@ -71,6 +82,10 @@ impl Hasher {
             }
             // SAFETY: the level proves the presence of AVX2 and AES-NI.
             _ => return unsafe { narrow::hash(&self.schedule, first, spread, blocks) },
+        }
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        if self.level.width() == Width::Simd128 {
+            return sliced::hash(&self.schedule, first, spread, blocks);
         }
         let mut states = Zeroizing::new([[0; 16]; TOGETHER]);
         for (key, pads) in self.keys[first..].iter().zip(blocks.chunks_mut(1 << spread)) {
@@ -133,27 +148,38 @@ pub(super) fn schedule(level: Level, keys: &Eight, out: &mut Schedule) {
         // SAFETY: the level proves the presence of AVX2 and AES-NI.
         _ => unsafe { narrow::schedule(keys, out) },
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    if level.width() == Width::Simd128 {
+        out.set(keys);
+    }
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        all(target_arch = "wasm32", target_feature = "simd128")
+    )))]
     let _ = (level, keys, out);
 }
 
 /// Secret keys, ready for use.
 pub(crate) struct Ciphers {
+    #[cfg_attr(
+        target_arch = "wasm32",
+        allow(dead_code, reason = "there is one level with vectors")
+    )]
     level: Level,
     keys: Keys,
 }
 
 enum Keys {
     Portable(Vec<Aes128>),
+    #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
     Expanded(Zeroizing<Vec<RoundKeys>>),
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Expanded(Vec<Schedule>),
 }
 
-impl Ciphers {
-    pub(crate) fn new(level: Level, keys: &[u128]) -> Self {
-        if level == Level::SCALAR {
-            let ciphers = keys.iter().map(|key| Aes128::new(&key.to_le_bytes()));
-            return Self { level, keys: Keys::Portable(ciphers.collect()) };
-        }
+impl Keys {
+    #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
+    fn expanded(level: Level, keys: &[u128]) -> Self {
         let mut expanded = Zeroizing::new(vec![[0; 11]; keys.len()]);
         let (mut eight, mut rounds) = (Zeroizing::new([0; 8]), Zeroizing::new([[0; 8]; 11]));
         for (keys, out) in keys.chunks(8).zip(expanded.chunks_mut(8)) {
@@ -163,7 +189,22 @@ impl Ciphers {
                 out.iter_mut().zip(rounds.iter()).for_each(|(out, round)| *out = round[lane]);
             }
         }
-        Self { level, keys: Keys::Expanded(expanded) }
+        Self::Expanded(expanded)
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    fn expanded(_: Level, keys: &[u128]) -> Self {
+        Self::Expanded(sliced::expanded(keys))
+    }
+}
+
+impl Ciphers {
+    pub(crate) fn new(level: Level, keys: &[u128]) -> Self {
+        if level == Level::SCALAR {
+            let ciphers = keys.iter().map(|key| Aes128::new(&key.to_le_bytes()));
+            return Self { level, keys: Keys::Portable(ciphers.collect()) };
+        }
+        Self { level, keys: Keys::expanded(level, keys) }
     }
 
     /// Encrypts `counters` under each of the keys in `range`, the streams `r_n-1,
@@ -192,7 +233,12 @@ impl Ciphers {
                     _ => unsafe { narrow::fold(keys, counters, columns, sum) },
                 }
             }
-            #[cfg(not(target_arch = "x86_64"))]
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Keys::Expanded(keys) => sliced::fold(keys, range, counters, columns, sum),
+            #[cfg(not(any(
+                target_arch = "x86_64",
+                all(target_arch = "wasm32", target_feature = "simd128")
+            )))]
             Keys::Expanded(keys) => debug_assert!(keys.is_empty(), "no {:?} here", self.level),
         }
     }

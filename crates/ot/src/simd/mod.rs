@@ -11,6 +11,8 @@ pub(crate) mod aes;
 mod kernels;
 pub(crate) mod places;
 pub(crate) mod products;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod sliced;
 pub(crate) mod stream;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]

@@ -2,13 +2,15 @@
 
 use ring::aes128::Aes128;
 use ring::simd::Level;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
 use ring::simd::Width;
 use zeroize::Zeroizing;
 
-use super::aes::{Schedule, schedule};
+use super::aes::{NONE, Schedule, schedule};
 #[cfg(target_arch = "x86_64")]
 use super::kernels::{narrow, wide, wider};
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::sliced;
 use super::{EIGHT, Eight};
 
 /// The streams of eight secret keys.
@@ -24,7 +26,7 @@ impl Streams {
     pub(crate) fn new(level: Level, len: usize) -> Self {
         let eights = len.div_ceil(16 * EIGHT) as u128;
         let counters = (0..eights).map(|at| std::array::from_fn(|i| 8 * at + i as u128)).collect();
-        let (keys, schedule) = (Zeroizing::new([0; 8]), Zeroizing::new([[0; 8]; 11]));
+        let (keys, schedule) = (Zeroizing::new([0; 8]), Zeroizing::new(NONE));
         Self { level, counters, keys, schedule }
     }
 
@@ -52,6 +54,10 @@ impl Streams {
             }
             // SAFETY: the level proves the presence of AVX2 and AES-NI.
             _ => return unsafe { narrow::stream(&self.schedule, lane, &self.counters, out) },
+        }
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        if self.level.width() == Width::Simd128 {
+            return sliced::stream(&self.schedule, lane, &self.counters, out);
         }
         let cipher = Aes128::new(&self.keys[lane].to_le_bytes());
         for (out, counters) in out.iter_mut().zip(&self.counters) {

@@ -53,6 +53,8 @@ const LAST: [Table; 2] = [
     [0x00, 0x54, 0x01, 0xb7, 0x11, 0xf2, 0xb6, 0xa6, 0xf3, 0x55, 0x44, 0x10, 0xa7, 0xe3, 0x45, 0xe2],
     [0x00, 0x4b, 0xb5, 0x2a, 0xa3, 0xc2, 0x9f, 0x89, 0x77, 0xfe, 0x5d, 0x16, 0x3c, 0x61, 0xe8, 0xd4],
 ];
+const SHIFT_ROWS: Table = [0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11];
+const ROTATE: Table = [1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12];
 /// The constant of the S-box, which ShiftRows and MixColumns leave alone.
 const CONSTANT: u8 = 0x63;
 
@@ -67,14 +69,17 @@ pub(super) trait Bytes: Copy {
     fn high(self) -> Self;
     /// The entry of `self` that each byte of `at` names; zero where it is 16 or more.
     fn look_up(self, at: Self) -> Self;
-    /// ShiftRows.
-    fn shift_rows(self) -> Self;
-    /// Each byte of a column in the place of the one before it.
-    fn rotate(self) -> Self;
+    /// The same, from which a compiler does not learn its value: permutations by a constant become instructions that
+    /// make the constant anew each time.
+    fn opaque(self) -> Self;
 }
 
-/// The tables of the S-box.
+/// The tables of the S-box, and permutations of the bytes of a state.
 struct Tables<V> {
+    /// ShiftRows.
+    shift_rows: V,
+    /// Each byte of a column in the place of the one before it.
+    rotate: V,
     inverses: V,
     ratios: V,
     once: [V; 2],
@@ -85,6 +90,8 @@ struct Tables<V> {
 impl<V: Bytes> Tables<V> {
     fn new() -> Self {
         Self {
+            shift_rows: V::of(SHIFT_ROWS).opaque(),
+            rotate: V::of(ROTATE).opaque(),
             inverses: V::of(INVERSES),
             ratios: V::of(RATIOS),
             once: ONCE.map(V::of),
@@ -113,15 +120,16 @@ impl<V: Bytes> Tables<V> {
         let mut states = blocks.map(|block| paired(V::of(block)).xor(*first));
         for key in middle {
             for state in &mut states {
-                let at = self.indices(state.shift_rows());
+                let at = self.indices(state.look_up(self.shift_rows));
                 let (once, twice) = (both(&self.once, at), both(&self.twice, at));
                 // 2*x0 + 3*x1 + x2 + x3, by x0 + x1 and so on.
-                let inner = once.xor(twice).xor(once.xor(once.rotate()).rotate());
-                *state = twice.xor(inner.rotate()).xor(*key);
+                let rotated = |x: V| x.look_up(self.rotate);
+                let inner = once.xor(twice).xor(rotated(once.xor(rotated(once))));
+                *state = twice.xor(rotated(inner)).xor(*key);
             }
         }
         for (block, state) in blocks.iter_mut().zip(states) {
-            let at = self.indices(state.shift_rows());
+            let at = self.indices(state.look_up(self.shift_rows));
             *block = both(&self.last, at).xor(*last).bytes();
         }
     }
@@ -180,66 +188,6 @@ impl RoundKeys {
     }
 }
 
-/// The vectors of WebAssembly.
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-pub(super) mod simd {
-    use std::arch::wasm32::{
-        i8x16_shuffle, i8x16_swizzle, u8x16_shr, u8x16_splat, u64x2, u64x2_extract_lane, v128,
-        v128_and, v128_xor,
-    };
-
-    use super::Bytes;
-
-    #[derive(Clone, Copy)]
-    pub(in super::super) struct V128(v128);
-
-    impl Bytes for V128 {
-        #[inline(always)]
-        fn of(bytes: [u8; 16]) -> Self {
-            let word = u128::from_le_bytes(bytes);
-            Self(u64x2(word as u64, (word >> 64) as u64))
-        }
-
-        #[inline(always)]
-        fn bytes(self) -> [u8; 16] {
-            let low = u128::from(u64x2_extract_lane::<0>(self.0));
-            (low | (u128::from(u64x2_extract_lane::<1>(self.0)) << 64)).to_le_bytes()
-        }
-
-        #[inline(always)]
-        fn xor(self, other: Self) -> Self {
-            Self(v128_xor(self.0, other.0))
-        }
-
-        #[inline(always)]
-        fn low(self) -> Self {
-            Self(v128_and(self.0, u8x16_splat(0x0f)))
-        }
-
-        #[inline(always)]
-        fn high(self) -> Self {
-            Self(u8x16_shr(self.0, 4))
-        }
-
-        #[inline(always)]
-        fn look_up(self, at: Self) -> Self {
-            Self(i8x16_swizzle(self.0, at.0))
-        }
-
-        #[inline(always)]
-        fn shift_rows(self) -> Self {
-            let x = self.0;
-            Self(i8x16_shuffle::<0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11>(x, x))
-        }
-
-        #[inline(always)]
-        fn rotate(self) -> Self {
-            let x = self.0;
-            Self(i8x16_shuffle::<1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12>(x, x))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Aes128;
@@ -275,12 +223,8 @@ mod tests {
             Self(at.0.map(|at| self.0.get(usize::from(at)).copied().unwrap_or(0)))
         }
 
-        fn shift_rows(self) -> Self {
-            Self(std::array::from_fn(|at| self.0[at * 5 % 16]))
-        }
-
-        fn rotate(self) -> Self {
-            Self(std::array::from_fn(|at| self.0[at / 4 * 4 + (at + 1) % 4]))
+        fn opaque(self) -> Self {
+            self
         }
     }
 

@@ -19,6 +19,9 @@ pub enum Width {
     /// AVX-512 F, BW, DQ and VL, and all of [`Width::Avx2`]. Code for it keeps to
     /// 256 bits: wider vectors slow the clock of the whole core on many machines.
     Avx512,
+    /// 128-bit vectors of WebAssembly.
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Simd128,
 }
 
 /// A set of instructions that this machine has: there is no other way to get a
@@ -49,6 +52,15 @@ impl Level {
     }
 
     /// Every level of this machine, portable code first.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::SCALAR];
+        all.extend(Some(detect()).filter(|best| *best != Self::SCALAR));
+        all
+    }
+
+    /// Every level of this machine, portable code first.
+    #[cfg(target_arch = "x86_64")]
     pub fn available() -> Vec<Self> {
         let best = detect();
         let below = |width| match best.width {
@@ -91,7 +103,12 @@ fn detect() -> Level {
     Level { width, vaes: avx2 && paired }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+const fn detect() -> Level {
+    Level { width: Width::Simd128, vaes: false }
+}
+
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))))]
 const fn detect() -> Level {
     Level::SCALAR
 }

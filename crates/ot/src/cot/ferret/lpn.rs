@@ -200,7 +200,7 @@ mod tests {
                     first(position + 1, rounding) - first(position, rounding)
                 };
                 let sum: usize = (0..10_000).map(count).sum();
-                let mean = 10_000 * INDICES / length;
+                let mean = (10_000 * INDICES as u64 / length as u64) as usize;
                 assert!(sum.abs_diff(mean) < mean / 1000, "{sum} {mean}");
             }
         }

@@ -160,6 +160,7 @@ fn deep_networks_are_counted_without_weights() {
     assert_eq!(gazelle.multiplications, gala.multiplications);
 }
 
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn layers_that_no_row_holds_are_refused() {
     let large = conv([3, 8], [150, 150], 3, 1, 1);

@@ -54,6 +54,7 @@ fn layers_of_a_network_share_their_prime() {
     assert!(primes.iter().all(|prime| (prime - 1).is_multiple_of(45 * 8192)));
 }
 
+#[cfg(target_pointer_width = "64")]
 #[test]
 fn what_no_ring_holds_is_refused() {
     let plain = conv([3, 8], [4, 4], 3, 1, 1);

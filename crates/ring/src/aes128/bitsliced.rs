@@ -1,0 +1,261 @@
+//! AES-128 by bits: eight blocks side by side, each under a key of its own, as a circuit of gates on
+//! vectors of 128 bits. No address and no branch depends on a key or a block.
+//!
+//! Vector b holds bit b of every byte: bit i of its byte p is that of byte p of block i. ShiftRows and the
+//! rotations of MixColumns are permutations of bytes (Kasper, Schwabe, "Faster and timing-attack
+//! resistant AES-GCM", CHES 2009). The S-box is a circuit of Boyar and Peralta ([`sbox`]), whose negations are
+//! added to the round keys. Round keys of eight keys are made side by side as well.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::sbox::substituted;
+
+/// Blocks side by side.
+pub(super) const BLOCKS: usize = 8;
+/// Bits of a byte that the S-box negates.
+const CONSTANT: u8 = 0x63;
+
+/// A vector of 128 bits.
+pub(super) trait Word: Copy {
+    fn of(bits: u128) -> Self;
+    fn bits(self) -> u128;
+    fn xor(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    /// Each half shifted to the left, by less than 8.
+    fn left(self, count: u32) -> Self;
+    /// Each half shifted to the right, by less than 8.
+    fn right(self, count: u32) -> Self;
+    /// All bits of each byte that has the bit of `mask` set, of which every byte has one.
+    fn whole(self, mask: Self) -> Self;
+    /// The bytes at the places that the bytes of `at` name, below 16.
+    fn permuted(self, at: Self) -> Self;
+    /// The same, from which a compiler does not learn its value: permutations by a constant become instructions that
+    /// make the constant anew each time.
+    fn opaque(self) -> Self;
+    /// The last column, rotated, in the place of each.
+    fn last_column(self) -> Self;
+    /// Each column in the place of the one after it, and none in that of the first.
+    fn next_column(self) -> Self;
+    /// Each column in the place of the second after it, and none in those of the first two.
+    fn second_column(self) -> Self;
+}
+
+/// A byte in all places.
+const fn everywhere(byte: u8) -> u128 {
+    u128::MAX / 0xff * byte as u128
+}
+
+/// Bits of eight blocks.
+type State<W> = [W; BLOCKS];
+
+/// The bits of blocks, and back: bit i of a byte of vector b for bit b of a byte of vector i.
+#[inline(always)]
+fn transposed<W: Word>(mut state: State<W>) -> State<W> {
+    for (distance, mask) in [(1, 0x55), (2, 0x33), (4, 0x0f)] {
+        let mask = W::of(everywhere(mask));
+        let count = distance as u32;
+        for low in (0..BLOCKS).filter(|at| at & distance == 0) {
+            let high = low + distance;
+            let swap = state[low].right(count).xor(state[high]).and(mask);
+            state[high] = state[high].xor(swap);
+            state[low] = state[low].xor(swap.left(count));
+        }
+    }
+    state
+}
+
+#[inline(always)]
+fn sum<W: Word>(a: State<W>, b: State<W>) -> State<W> {
+    std::array::from_fn(|at| a[at].xor(b[at]))
+}
+
+/// Permutations of the bytes of a state.
+struct Permutations<W> {
+    /// ShiftRows.
+    shift_rows: W,
+    /// Each byte of a column in the place of the one before it.
+    rotate: W,
+    /// Each byte of a column in the place of the second before it.
+    rotate_twice: W,
+}
+
+impl<W: Word> Permutations<W> {
+    fn new() -> Self {
+        let of = |places: [u8; 16]| W::of(u128::from_le_bytes(places)).opaque();
+        Self {
+            shift_rows: of([0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11]),
+            rotate: of([1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12]),
+            rotate_twice: of([2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13]),
+        }
+    }
+}
+
+#[inline(always)]
+fn mix_columns<W: Word>(state: State<W>, by: &Permutations<W>) -> State<W> {
+    let rotated = state.map(|x| x.permuted(by.rotate));
+    // x0 + x1; twice that is what its bits are shifted to, with the polynomial 0x1b for the highest.
+    let pairs = sum(state, rotated);
+    std::array::from_fn(|at| {
+        let twice = match at {
+            0 => pairs[7],
+            1 | 3 | 4 => pairs[at - 1].xor(pairs[7]),
+            _ => pairs[at - 1],
+        };
+        twice.xor(rotated[at]).xor(pairs[at].permuted(by.rotate_twice))
+    })
+}
+
+/// The round keys of eight keys, the constant of the S-box added from the second on. Wiped when
+/// dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(super) struct RoundKeys([[u128; BLOCKS]; 11]);
+
+impl RoundKeys {
+    pub(super) const NONE: Self = Self([[0; BLOCKS]; 11]);
+
+    /// Makes the round keys of `keys` (FIPS 197, section 5.2).
+    pub(super) fn set<W: Word>(&mut self, keys: &[u128; BLOCKS]) {
+        let first_bytes = W::of(u128::MAX / 0xffff_ffff * 0xff);
+        let mut round = transposed(keys.map(W::of));
+        let (mut constant, [first, later @ ..]) = (1u8, &mut self.0);
+        *first = round.map(W::bits);
+        for out in later {
+            let word = substituted(round.map(W::last_column));
+            for at in 0..BLOCKS {
+                let sums = round[at].xor(round[at].next_column());
+                let sums = sums.xor(sums.second_column()).xor(word[at]);
+                let sums = if constant >> at & 1 == 1 { sums.xor(first_bytes) } else { sums };
+                out[at] = sums.bits();
+                round[at] = if CONSTANT >> at & 1 == 1 { sums.xor(W::of(!0)) } else { sums };
+            }
+            constant = (constant << 1) ^ ((constant >> 7) * 0x1b);
+        }
+    }
+
+    /// Round keys out of those of `keys` for blocks that share them: that of block i is the one of key
+    /// `first + (i >> spread)`, or any beyond the eighth.
+    pub(super) fn spread<W: Word>(&mut self, keys: &Self, first: usize, spread: u32) {
+        let (from, to) = (keys.0.as_flattened(), self.0.as_flattened_mut());
+        if spread == 0 {
+            let (first, rest) = (first as u32 % 8, (8 - first as u32) % 8);
+            let [low, high] = [0xff >> first, !(0xff >> first)].map(|x| W::of(everywhere(x)));
+            for (to, from) in to.iter_mut().zip(from) {
+                let from = W::of(*from);
+                *to = from.right(first).and(low).xor(from.left(rest).and(high)).bits();
+            }
+            return;
+        }
+        let each = 1 << spread.min(3);
+        let all = everywhere(((1u16 << each) - 1) as u8);
+        for (at, key) in (first..BLOCKS).take(BLOCKS / each).enumerate() {
+            let [bit, place] = [everywhere(1 << key), all << (at * each)].map(W::of);
+            for (to, from) in to.iter_mut().zip(from) {
+                let part = W::of(*from).whole(bit).and(place);
+                *to = if at == 0 { part } else { part.xor(W::of(*to)) }.bits();
+            }
+        }
+    }
+
+    /// Encrypts each block under its key.
+    pub(super) fn encrypt<W: Word>(&self, blocks: &[u128; BLOCKS]) -> [u128; BLOCKS] {
+        let ([first, middle @ .., last], by) = (&self.0, Permutations::new());
+        let sub = |state| substituted(state).map(|x: W| x.permuted(by.shift_rows));
+        let mut state = sum(transposed(blocks.map(W::of)), first.map(W::of));
+        for key in middle {
+            state = sum(mix_columns(sub(state), &by), key.map(W::of));
+        }
+        transposed(sum(sub(state), last.map(W::of))).map(W::bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Aes128;
+    use super::*;
+    use crate::Random;
+
+    impl Word for u128 {
+        fn of(bits: u128) -> Self {
+            bits
+        }
+        fn bits(self) -> u128 {
+            self
+        }
+        fn xor(self, other: Self) -> Self {
+            self ^ other
+        }
+        fn and(self, other: Self) -> Self {
+            self & other
+        }
+        fn left(self, count: u32) -> Self {
+            let [low, high] = [self as u64, (self >> 64) as u64].map(|x| u128::from(x << count));
+            low | high << 64
+        }
+        fn right(self, count: u32) -> Self {
+            let [low, high] = [self as u64, (self >> 64) as u64].map(|x| u128::from(x >> count));
+            low | high << 64
+        }
+        fn whole(self, mask: Self) -> Self {
+            bytes(|at| if self.to_le_bytes()[at] & mask.to_le_bytes()[at] == 0 { 0 } else { 0xff })
+        }
+        fn permuted(self, at: Self) -> Self {
+            bytes(|place| self.to_le_bytes()[usize::from(at.to_le_bytes()[place])])
+        }
+        fn opaque(self) -> Self {
+            self
+        }
+        fn last_column(self) -> Self {
+            bytes(|at| self.to_le_bytes()[12 + (at + 1) % 4])
+        }
+        fn next_column(self) -> Self {
+            self << 32
+        }
+        fn second_column(self) -> Self {
+            self << 64
+        }
+    }
+
+    fn bytes(byte: impl Fn(usize) -> u8) -> u128 {
+        u128::from_le_bytes(std::array::from_fn(byte))
+    }
+
+    /// The encryption of each block under its key, by the crate's other code.
+    fn wanted(keys: [u128; BLOCKS], blocks: [u128; BLOCKS]) -> [u128; BLOCKS] {
+        std::array::from_fn(|at| {
+            let mut block = [blocks[at].to_le_bytes()];
+            Aes128::new(&keys[at].to_le_bytes()).encrypt(&mut block);
+            u128::from_le_bytes(block[0])
+        })
+    }
+
+    fn check<W: Word>() {
+        let mut rng = Random::seeded(1);
+        for byte in 0..32u8 {
+            let keys = std::array::from_fn(|at| rng.block() ^ everywhere(8 * byte + at as u8));
+            let blocks = std::array::from_fn(|at| everywhere(8 * byte + at as u8));
+            let (mut own, mut spread) = (RoundKeys::NONE, RoundKeys::NONE);
+            own.set::<W>(&keys);
+            assert_eq!(own.encrypt::<W>(&blocks), wanted(keys, blocks));
+            for (shift, first) in (0..5).flat_map(|shift| [0, 1, 6, 7].map(|first| (shift, first)))
+            {
+                spread.spread::<W>(&own, first, shift);
+                let place = |at: usize| first + (at >> shift);
+                let shared = std::array::from_fn(|at| keys[place(at) % 8]);
+                let got = spread.encrypt::<W>(&blocks);
+                let mut all = got.iter().zip(wanted(shared, blocks)).enumerate();
+                assert!(all.all(|(at, (got, wanted))| place(at) >= 8 || *got == wanted));
+            }
+        }
+    }
+
+    #[test]
+    fn gates_are_aes() {
+        check::<u128>();
+    }
+
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    #[test]
+    fn vectors_are_aes() {
+        check::<super::super::vector::V128>();
+    }
+}
