@@ -124,9 +124,10 @@ impl Shared {
         self.fleet.as_ref().is_some_and(|member| !member.released.load(Ordering::SeqCst))
     }
 
-    /// The refusal of a server that takes no new sessions, but those that a door has `promised`.
+    /// The refusal of a server that takes no new sessions, but those that a door has `promised`: also where the door has
+    /// heard meanwhile that no more tickets are out, since it counts one that was shown as none.
     pub(crate) fn closing(&self, promised: bool) -> Option<Admission> {
-        let closes = self.is_draining() && !(promised && self.is_promised());
+        let closes = self.is_draining() && !promised;
         let wait = if self.fleet.is_some() { Duration::from_secs(1) } else { RESTART };
         closes.then(|| Admission::busy(wait, "the server is stopping"))
     }
