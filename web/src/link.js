@@ -46,6 +46,12 @@ export function redirect(address) {
   post({ redirect: address, ring: ring.buffer });
 }
 
+/** Whether `receive` would not wait. */
+export function ready() {
+  flush();
+  return ring === null || ring.isReady();
+}
+
 export function receive(buffer, milliseconds) {
   flush();
   if (ring === null) return LOST;

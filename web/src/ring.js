@@ -111,6 +111,11 @@ export class Ring {
     }
   }
 
+  /** Whether there is something to read, or an end. */
+  isReady() {
+    return this.filled() > 0 || Atomics.load(this.words, STATE) !== 0;
+  }
+
   /** Whether the writer waits for room; asked once by the reader after it has read. */
   wasStarved() {
     return Atomics.exchange(this.words, STARVED, 0) === 1;

@@ -16,6 +16,7 @@ use crate::rot::{Making, ReceiverPads, Receiving, SenderPads, Sending, ask, piec
 
 /// Pads made at a time, at most, so that a party that waits soon sees what arrives.
 const PADS: usize = 1 << 15;
+
 /// A side whose correlations become pads.
 pub(crate) trait Fills: Side {
     /// Pads of a job on the way.

@@ -16,6 +16,8 @@ extern "C" {
     fn flush();
     /// Hands over what is queued, and closes the connection after it.
     fn close();
+    /// Hands over what is queued, and returns whether [`receive`] would not wait.
+    fn ready() -> bool;
     /// Waits up to so many milliseconds for bytes. Returns how many it has put into `buffer`, or [`ENDED`], [`LOST`] or
     /// [`LATE`].
     fn receive(buffer: &mut [u8], milliseconds: f64) -> i32;
@@ -108,6 +110,10 @@ impl Transport for Link {
             rest = rest.get_mut(read..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    fn is_ready(&mut self) -> bool {
+        ready()
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::keys;
 use crate::plan::Plan;
 use crate::preprocess::ahead;
 use crate::preprocess::costs::{layer_costs, run_costs};
-use crate::preprocess::layers::{self, layers_of};
+use crate::preprocess::layers::layers_of;
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::segments::segments;
 use crate::run::demand_of;
@@ -161,13 +161,34 @@ impl Plan {
         let steps = self.steps();
         let layers = steps.iter().map(Step::linear_memory).max().unwrap_or(0);
         let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
-        let segment = |segment: std::ops::Range<usize>| {
-            let some = steps.iter().skip(segment.start).take(segment.len());
-            pad_bytes(&layers::demand(some, Step::demand_before_run)) as u64
-        };
-        let held = segments(steps).into_iter().map(segment).max().unwrap_or(0);
+        let held = self.pads_held();
         let keys = keys::cost(self).client_to_server.saturating_mul(2);
         [layers, stored as u64, held, keys].into_iter().fold(SESSION_BYTES, u64::saturating_add)
+    }
+
+    /// Returns the bytes of the pads of a segment and of those of the next that are made meanwhile, at most.
+    fn pads_held(&self) -> u64 {
+        let demands: Vec<Demand> = segments(self.steps())
+            .into_iter()
+            .map(|some| {
+                demand_of(self.steps().iter().enumerate().skip(some.start).take(some.len()))
+            })
+            .collect();
+        let mut schedules = Schedules::new(self.settings().sourcing());
+        let (mut most, mut early) = (0, false);
+        for (at, demand) in demands.iter().enumerate() {
+            if !early {
+                schedules.exchange(demand);
+            }
+            let next = demands.get(at + 1).filter(|next| schedules.is_early(next));
+            if let Some(next) = next {
+                schedules.exchange(next);
+            }
+            early = next.is_some();
+            let both = [Some(demand), next].into_iter().flatten().map(pad_bytes).sum::<usize>();
+            most = most.max(both as u64);
+        }
+        most
     }
 
     /// Everything, for a session with `inputs` inputs.

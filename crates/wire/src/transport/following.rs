@@ -207,6 +207,10 @@ impl Transport for Following {
         if rest.is_empty() { Ok(()) } else { self.inner.receive(rest) }
     }
 
+    fn is_ready(&mut self) -> bool {
+        !self.header.is_empty() || self.inner.is_ready()
+    }
+
     fn flush(&mut self) -> Result<()> {
         self.inner.flush()
     }
