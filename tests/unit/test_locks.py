@@ -16,6 +16,7 @@ SYSTEM = {"apt-get update --quiet", "apt-get install --yes --no-install-recommen
 """Tools of the system that tests run under; their packages are signed by the distribution."""
 BROWSER = {
     "rustup target add wasm32-unknown-unknown",
+    "rustup target add wasm32-wasip1-threads",
     "npm --prefix web ci --no-audit --no-fund --ignore-scripts",
     "npm --prefix web test",
 }
