@@ -1,8 +1,8 @@
 //! Pads that are made when they are needed, or before, where a party has to wait for the other.
 //!
-//! Of Ferret's correlations the messages are a hundred times smaller than what follows from them. A party exchanges
-//! them at once and makes the correlations and their pads job by job: while it waits for the other party
-//! ([`Channel::meanwhile`]), and at the latest when a job is taken. What is sent is the same.
+//! The messages of Ferret are a hundred times smaller than the correlations that follow from them. A party exchanges
+//! the messages at once and makes the correlations and their pads job by job: while it waits for the other party
+//! ([`Channel::meanwhile`]), and at the latest when a job is taken. What is sent does not depend on when that is.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

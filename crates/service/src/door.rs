@@ -72,7 +72,7 @@ pub(crate) struct Door {
     guests: HashMap<usize, Guest>,
     /// All of them in the order in which they came; some have gone.
     order: VecDeque<usize>,
-    /// Those who read a file, in the order in which they began.
+    /// The guests who read a file of a page, in the order in which they began.
     readers: VecDeque<usize>,
     by_address: HashMap<IpAddr, VecDeque<usize>>,
     next: usize,

@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) access: RwLock<Access>,
     pub(crate) policy: RwLock<Policy>,
     pub(crate) options: Options,
-    /// What is shown to browsers that ask for a page.
+    /// The files of the page, if the server shows one.
     pub(crate) pages: RwLock<Option<Pages>>,
     /// Bytes that the process may hold.
     pub(crate) memory: u64,
@@ -82,7 +82,7 @@ impl Shared {
         self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is shown to browsers now.
+    /// Returns the files of the page as they are now, if the server shows one.
     fn pages(&self) -> Option<Pages> {
         self.pages.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! Of how many clients that came to nothing an operator is told: as many as can be read.
+//! A limit on what an operator is told of clients that came to nothing: as many events as a person can read.
 
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ from tacit import _core
 from tacit.cli.expand import expand
 from tacit.cli.options import AsJson, ModelFile
 from tacit.errors import MisuseError
-from tacit.report import terminal
+from tacit.report import serving, terminal
 from tacit.session.models import LONGEST_CARD
 
 card = typer.Typer(help="Sign model cards, and read them.", no_args_is_help=True, rich_markup_mode="markdown")
@@ -53,7 +53,7 @@ def sign(
         terminal.emit_json({"file": str(output), "card": jsons.loads(_core.verified_card(text))})
     else:
         terminal.console.print(f"wrote {output}", highlight=False)
-        terminal.show_card(jsons.loads(_core.verified_card(text)))
+        serving.show_card(jsons.loads(_core.verified_card(text)))
 
 
 def show(
@@ -65,7 +65,7 @@ def show(
     if json:
         terminal.emit_json({"card": found})
     else:
-        terminal.show_card(found)
+        serving.show_card(found)
 
 
 def read(file: Path) -> dict[str, Any]:

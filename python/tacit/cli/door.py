@@ -13,7 +13,7 @@ from tacit.cli.access import Budget, ClientAuthority, ClientRevocations, Plainte
 from tacit.cli.options import AsJson
 from tacit.cli.signals import SIGNALLED, handled
 from tacit.errors import TacitError
-from tacit.report import terminal
+from tacit.report import serving, terminal
 from tacit.session.door import TICKET_SECONDS, Door, DoorOptions
 from tacit.session.log import Log
 from tacit.session.models import budget_of
@@ -135,7 +135,7 @@ def door(options: DoorCommand, json: AsJson = False) -> None:
         if json:
             terminal.emit_json(where)
         else:
-            terminal.show_address(opened.address, opened.pin, opened.metrics, opened.websocket)
+            serving.show_address(opened.address, opened.pin, opened.metrics, opened.websocket)
             terminal.note(f"servers: tacit serve ... --fleet {opened.control} --fleet-secret {options.secret}")
         for event in opened.events():
             if log is not None:

@@ -16,7 +16,7 @@ from tacit.fleet.config import Fleet, read
 from tacit.fleet.output import own_output
 from tacit.fleet.running import Running, ask
 from tacit.fleet.status import tables
-from tacit.report import terminal
+from tacit.report import serving, terminal
 from tacit.session.log import now
 
 FleetFile = Annotated[
@@ -143,7 +143,7 @@ def show_ready(state: dict[str, Any], json: bool) -> None:
         terminal.emit_json({"time": now(), "ready": True, **state})
         return
     door = state["door"]
-    terminal.show_address(door["address"], door["pin"], state["metrics"], door["websocket"])
+    serving.show_address(door["address"], door["pin"], state["metrics"], door["websocket"])
     for table in tables(state):
         terminal.console.print(table)
 

@@ -33,7 +33,7 @@ from tacit.data.preprocess import parse
 from tacit.data.schema import read as read_schema
 from tacit.data.text import read as read_text
 from tacit.data.wanted import Wanted
-from tacit.report import sentences, terminal
+from tacit.report import sentences, serving, terminal
 from tacit.session.client import CONNECT_SECONDS, SESSION_SECONDS, TIMEOUT_SECONDS, Client
 
 
@@ -160,7 +160,7 @@ def predict(server: ServerOptions, inputs: InputOptions, rows: RowOptions, json:
         terminal.emit_json({**content, **logits(prediction), **sentences.content(reading, given, prediction.logits)})
         return
     if "card" in prediction.report:
-        terminal.show_card(prediction.report["card"])
+        serving.show_card(prediction.report["card"])
     if found is None:
         show_prediction(given, reading, prediction)
     else:

@@ -29,7 +29,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.signals import SIGNALLED, handled
 from tacit.errors import MisuseError, TacitError
-from tacit.report import terminal
+from tacit.report import serving, terminal
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
 from tacit.session.log import Log
 from tacit.session.models import budget_of, read
@@ -275,15 +275,15 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
         if json:
             terminal.emit_json(where)
         else:
-            terminal.show_address(server.address, server.pin, server.metrics, server.websocket, server.page_address)
-            terminal.show_offerings(server.offerings)
+            serving.show_address(server.address, server.pin, server.metrics, server.websocket, server.page_address)
+            serving.show_offerings(server.offerings)
         for session in server.sessions():
             if log is not None:
                 log.session(session)
             if traces is not None:
                 traces.session(session)
             try:
-                terminal.show_session(session, json)
+                serving.show_session(session, json)
             except OSError as error:  # a full disk under the output is no reason to turn clients away
                 terminal.warn(f"a session's report was not written: {error}")
         tell("stopped")

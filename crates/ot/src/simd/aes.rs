@@ -42,7 +42,7 @@ pub(crate) type RoundKeys = [u128; 11];
 pub(crate) type Schedule = [Eight; 11];
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) type Schedule = ring::aes128::Aes128x8;
-/// Those of no ciphers.
+/// The round keys before any key is set.
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 pub(crate) const NONE: Schedule = [[0; EIGHT]; 11];
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

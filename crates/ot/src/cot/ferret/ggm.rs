@@ -93,9 +93,7 @@ impl Forest {
             .zip(sums.chunks_mut(group(depth)));
         for (((leaves, seeds), sent), sums) in jobs {
             let trees = leaves.len() >> depth;
-            for (root, seeds) in leaves.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
-                (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
-            }
+            plant(depth, delta, seeds, leaves);
             let mut expander = Expander::new(self, first);
             for level in 1..depth {
                 expander.enter(level);
@@ -121,9 +119,7 @@ impl Forest {
         let jobs = leaves.chunks_mut(group(depth) << depth).zip(seeds.chunks(group(depth) * depth));
         for (leaves, seeds) in jobs {
             let trees = leaves.len() >> depth;
-            for (root, seeds) in leaves.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
-                (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
-            }
+            plant(depth, delta, seeds, leaves);
             let mut expander = Expander::new(self, first);
             for level in 1..depth {
                 expander.enter(level);
@@ -299,7 +295,14 @@ fn missing(open: u8, sum: u128, sums: [u128; 2], empty: u128, last: bool) -> [u1
     [sibling ^ swap, hidden ^ swap]
 }
 
-/// The first level: the open node of each tree and an empty one. Returns the positions of
+/// The first level at the sender: a correlation for each tree, at the front of `nodes`.
+fn plant(depth: usize, delta: u128, seeds: &[u128], nodes: &mut [u128]) {
+    for (root, seeds) in nodes.chunks_exact_mut(2).zip(seeds.chunks_exact(depth)) {
+        (root[0], root[1]) = (seeds[0], seeds[0] ^ delta);
+    }
+}
+
+/// The first level at the receiver: the open node of each tree and an empty one. Returns the positions of
 /// the empty ones.
 fn roots(
     depth: usize,
