@@ -112,3 +112,17 @@ def test_labels_of_pictures(tmp_path):
     assert own_labels(write(Path(tmp_path / "a"), case._replace(config=case.config | labels))) == ("cat", "dog", "fish")
     case = CASES["ViTModel"]
     assert own_labels(write(Path(tmp_path / "b"), case._replace(config=case.config | labels))) == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["ViTForImageClassification", "DeiTForImageClassificationWithTeacher", "CLIPVisionModelWithProjection"]
+)
+def test_linear_layers_add_what_goes_around_them(tmp_path, name):
+    """A residual sum follows its linear layer, with no rearrangement between them, and reads nothing but such."""
+    case = CASES[name]
+    source = import_onnx(write(tmp_path / "model", case), length(case))
+    written = {node.output: node for node in source.nodes}
+    sums = [node for node in source.nodes if node.operation["op"] == "Add"]
+    assert len(sums) >= 2 * case.config["num_hidden_layers"]
+    for node in sums:
+        assert [written[read].operation["op"] for read in node.inputs].count("Conv") == 1

@@ -1,6 +1,6 @@
 """Converters of sums and factors of sequence models: constants go into the linear layer before them where they can."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tacit.importers.attention import hidden
 from tacit.importers.call import Call
-from tacit.importers.draft import LINEAR
+from tacit.importers.draft import LINEAR, Draft
 from tacit.importers.elementwise import plus, scale, times
 from tacit.importers.layout import Masked, Stored
 from tacit.importers.masks import hides
@@ -144,7 +144,21 @@ def combined(weaver: Weaver, call: Call, operator: str, negative: bool = False) 
     operands.sort(key=lambda stored: stored.places.shape != call.output_shape)
     if operands[0].places.shape != call.output_shape:
         call.refuse("that widens both operands", "broadcast one of them only")
+    if operator == "Add" and is_product_alike(weaver.draft, operands):
+        operands.reverse()
     first = weaver.draft.own_form(call, operands[0])
     second = weaver.draft.aligned(call, first, operands[1])
     shape = weaver.draft.shapes[first.name]
     return weaver.written(call, [first.name, second], {"op": operator}, shape, first.places)
+
+
+def is_product_alike(draft: Draft, operands: Sequence[Stored]) -> bool:
+    """Whether only the second operand is a linear layer's result, and the first lies in its order in another shape.
+
+    The sum then has that shape, so that nothing stands between it and the layer, which adds the other operand itself.
+    """
+    first, second = operands
+    if first.places.shape != second.places.shape or draft.is_linear(first) or not draft.is_linear(second):
+        return False
+    whole = all(operand.whole(draft.size(operand)) for operand in operands)
+    return whole and np.array_equal(first.places, second.places)

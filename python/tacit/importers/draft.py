@@ -94,6 +94,11 @@ class Draft:
         ):
             self.seen[name] = Seen(stored.tensor, base.factor, stored.places.ndim - 2)
 
+    def is_linear(self, stored: Stored) -> bool:
+        """Whether a linear layer by constants writes what `stored` lies in."""
+        node = self.nodes.get(stored.name)
+        return node is not None and node.operation["op"] in LINEAR
+
     def straight(self, call: Call, stored: Stored, shape: Shape) -> str:
         """`stored` in the model's own order and in `shape`."""
         return self.arranged(call, stored, stored.places.reshape(shape))
