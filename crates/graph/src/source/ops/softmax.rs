@@ -8,7 +8,7 @@ use crate::ops;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering};
 use crate::source::operator::{Place, SourceOperator};
-use crate::source::scaling::{levels, peak, side};
+use crate::source::scaling::{levels, peak, positive, side};
 use crate::source::values::Values;
 use crate::tensor::Format;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ const FINEST: f64 = NOTHING / 127.0;
 const COARSEST: f64 = 1.0;
 /// Most bits of activations whose scores and results a softmax has room for.
 const MOST_BITS: u32 = 11;
+/// Most bits that results which are all small have beyond activations.
+const SMALL_BITS: u32 = 3;
 
 /// Softmax along the last axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,9 +48,9 @@ impl SourceOperator for Softmax {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let activation = finest(values);
-        let scores = side(values.unmasked_range(0)?) / levels(activation);
-        Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, 1.0 / peak(activation))])
+        let scores = side(values.unmasked_range(0)?) / levels(finest(values));
+        let result = 1.0 / peak(result_bits(values)?);
+        Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, result)])
     }
 
     fn is_saturated(&self, _values: &dyn Values) -> bool {
@@ -72,6 +74,7 @@ impl SourceOperator for Softmax {
                 step.refuse(what, "scale them down, or choose the result before it (--result)")
             );
         }
+        let bits = result_bits(&*step.values())?;
         let operator = ops::Softmax { bits: LATER, scale, top: Some(0) };
         let format = Format { bits, scale: 1.0 / peak(bits), signed: false };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], scale, false) })
@@ -81,4 +84,14 @@ impl SourceOperator for Softmax {
 /// The bits of activations that a softmax works with: scores have one more, and twelve at most.
 fn finest(values: &dyn Values) -> u32 {
     values.activation_bits().min(MOST_BITS)
+}
+
+/// The bits of results: as many as activations have, and one more for each halving by which the
+/// largest calibrated result stays below 1, up to [`SMALL_BITS`]. Rows of many equal scores have
+/// results of about one place of activations, which rounding would take all meaning from.
+fn result_bits(values: &dyn Values) -> Result<u32> {
+    let activation = finest(values);
+    let largest = positive(values.output_range()?.1).min(1.0);
+    let unused = (-largest.log2()).floor().min(f64::from(SMALL_BITS)) as u32;
+    Ok((activation + unused).min(MOST_BITS))
 }
