@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawn import SEQUENCE, Case, cases, inputs, write
+from safetensors.numpy import load_file, save_file
 from source_run import evaluate
 from tacit import Model
 from tacit.compiler.compiler import Options, compile_model
@@ -126,3 +127,17 @@ def test_linear_layers_add_what_goes_around_them(tmp_path, name):
     assert len(sums) >= 2 * case.config["num_hidden_layers"]
     for node in sums:
         assert [written[read].operation["op"] for read in node.inputs].count("Conv") == 1
+
+
+@pytest.mark.parametrize(("factor", "bits"), [(0.01, 11)])
+def test_small_results_of_softmaxes_have_more_bits(tmp_path, factor, bits):
+    """Rows of equal scores have results far below 1, which need bits that rows with one large result do not."""
+    case = CASES["ViTForImageClassification"]
+    folder, x = write(tmp_path / "model", case), inputs(case.config, 8)
+    weights = load_file(folder / "model.safetensors")
+    scaled = {name: value * (factor if ".query." in name else 1) for name, value in weights.items()}
+    save_file(scaled, folder / "model.safetensors")
+    options = Options(activation_bits=8, weight_bits=8)
+    layers = compile_model(folder, tmp_path / "x.tacit", x, options=options)["layers"]
+    softmaxes = [layer for layer in layers if layer["operator"] == "softmax"]
+    assert [layer["bits"] for layer in softmaxes] == [bits] * case.config["num_hidden_layers"]
