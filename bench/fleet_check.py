@@ -3,7 +3,7 @@
 Starts K `tacit serve` processes, measures what a session costs while nothing else runs and among other sessions,
 lets client processes begin sessions at random moments at several loads, and plays the same moments in the
 simulator with these costs. Prints the percentiles of both. A virtual machine is faster in one minute than in the
-next, so costs and loads are measured in turns, and costs are the means of all turns. The machine must have nothing
+next, so costs and loads are measured in turns, and the medians of all turns count. The machine must have nothing
 else to do. Processor time is that of the processes of both sides, with the kernel's for their sockets, but for what
 servers use while they have nothing to do.
 
@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ THREADS = 48
 """Sessions of one client process at a time, at most."""
 SEEDS = 5
 IDLE_SECONDS = 3.0
+WARM = 10
+"""Sessions alone before the first turn, and then four times as many at once, which do not count."""
 SCHEDULED = 2
 """With a number of a process, the clock of its processor time: CPUCLOCK_SCHED of Linux."""
 BUSY = 0.75
@@ -142,13 +145,15 @@ def measured(
 
 
 def reported(turns: Sequence[Alone], inputs: int) -> dict[str, Any]:
-    """The means of all turns, of the same number of sessions each, in the words of `bench model --json`.
+    """All turns, of the same number of sessions each, in the words of `bench model --json`.
+
+    Processor time is the median of the turns' means.
 
     What comes before the phases, the dial and TLS, counts as setup: processors are used for it, too.
     """
     runs = sorted((run for turn in turns for run in turn.runs), key=lambda each: each[0])
     middle = runs[(len(runs) - 1) // 2]
-    cpu = {name: sum(getattr(turn, name) for turn in turns) / len(turns) for name in ("client", "server")}
+    cpu = {name: median(getattr(turn, name) for turn in turns) for name in ("client", "server")}
     seconds = {"seconds": middle[0], "all_seconds": [each for each, _ in runs]}
     phases: dict[str, Any] = middle[1]["phases"]
     later = sum(phase["seconds"] for name, phase in phases.items() if name != "setup")
@@ -321,16 +326,17 @@ def main() -> None:
             dialled = started(stack, options, behind, behind_door=True)
         time.sleep(1.0)
         options.background = idle(dialled)
+        contended(dialled, x, measured(servers, x, WARM, 0, options), 0, options)
         for turn in range(options.turns):
             alone.append(measured(servers, x, -(-options.repeat // options.turns), turn, options))
             among.append(contended(dialled, x, alone[-1], turn, options))
-            loads.append(loaded(dialled, x, sum(among) / len(among), turn, options))
+            loads.append(loaded(dialled, x, median(among), turn, options))
             each = alone[-1].client + alone[-1].server
             said = ", ".join(f"{load.driven.cpu_seconds:.4f} s" for load in loads[-1])
             print(f"turn {turn + 1}: {each:.4f} s of processors alone, {among[-1]:.4f} s among others, {said} in loads")
     report = reported(alone, len(x))
     costs = of(report)
-    each, busy_seconds = costs.server_seconds + costs.client_seconds, sum(among) / len(among)
+    each, busy_seconds = costs.server_seconds + costs.client_seconds, median(among)
     costs = costs.contended(busy_seconds)
     print(f"servers that nothing asks use {options.background:.4f} cores")
     print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors, {busy_seconds:.4f} s among others")
