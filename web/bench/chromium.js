@@ -9,6 +9,8 @@ import { chromium } from "playwright-core";
 import { ROOT } from "../test/serving.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** Milliseconds for which a rate is measured, and before that for the engine to optimise the code. */
+const [WARM, MEASURED] = [500, 1500];
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 
 /** A server of the folder `web`, whose pages are cross-origin isolated. */
@@ -86,6 +88,20 @@ export class Browser {
       },
       [[...data], shape],
     );
+  }
+
+  /** Units of work that the engine does in a second, by name (crates/web/src/rates.rs): one thread, optimised code. */
+  async rates(units) {
+    const page = await this.chromium.newPage();
+    await page.goto(`http://127.0.0.1:${this.pages.address().port}/test/page.html`);
+    const work = async ([names, warm, time]) => {
+      const module = await import("/src/rates/tacit_web.js");
+      await module.default();
+      return Object.fromEntries(names.map((name) => [name, (module.rate(name, warm), module.rate(name, time))]));
+    };
+    const found = await page.evaluate(work, [units, WARM, MEASURED]);
+    await page.close();
+    return found;
   }
 
   /** The most memory that the process of a page has had, in bytes. */
