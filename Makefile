@@ -52,8 +52,9 @@ wasm: $(WASM)
 test-wasm:
 	rustup target add $(WASI)
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ring --lib -- aes128
-	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd pinned
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd lpn pinned
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-mpc --lib -- pinned
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-runtime --lib -- transcript_is_pinned
 
 # The same client into the page that `tacit serve --page` shows.
 page: $(PAGE)/.files

@@ -7,6 +7,8 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod aes;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod carryless;
 #[cfg(target_arch = "x86_64")]
 mod kernels;
 pub(crate) mod places;

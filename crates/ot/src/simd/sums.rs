@@ -26,7 +26,7 @@ pub(crate) fn rows<const LISTS: usize>(
     }
 }
 
-fn load(block: &u128) -> v128 {
+pub(super) fn load(block: &u128) -> v128 {
     // SAFETY: a block is as long as a vector; the load needs no alignment.
     unsafe { v128_load(std::ptr::from_ref(block).cast()) }
 }
