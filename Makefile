@@ -14,6 +14,7 @@ CORE := .venv/.core
 ASSETS := python/tacit/assets
 # The client for browsers, and where a server's page has it.
 WASM := web/src/wasm/tacit_web_bg.wasm
+RATES := web/src/rates/tacit_web_bg.wasm
 PAGE := python/tacit/page/client
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Of the benches only those whose name contains this.
@@ -51,20 +52,21 @@ wasm: $(WASM)
 test-wasm:
 	rustup target add $(WASI)
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ring --lib -- aes128
-	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd pinned
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-ot --lib -- simd lpn pinned
 	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-mpc --lib -- pinned
+	$(WASI_FLAGS) cargo test --release --target $(WASI) --locked -p tacit-runtime --lib -- transcript_is_pinned
 
 # The same client into the page that `tacit serve --page` shows.
 page: $(PAGE)/.files
 
 # The same client in Node, and in Chromium where that is installed (`apt-get install chromium`), against `tacit serve` and the door of a fleet;
-# against a fleet on Ray where `make test-fleet` has installed that.
-test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages
+# against a fleet on Ray where `make test-fleet` has installed that, and with real networks where ../shared/data is.
+test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages $(if $(wildcard ../shared/data/models/resnet20_cifar10.onnx),build/web/.tested)
 	npm --prefix web test
 
 # The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
-NETWORKS ?= mnist,resnet20,minilm,mobilenet
-bench-web: $(CORE) $(WASM) web/node_modules/.packages build/mnist.tacit build/web/.models
+NETWORKS ?= mnist,mnist4,resnet20,minilm,mobilenet
+bench-web: $(CORE) $(WASM) $(RATES) web/node_modules/.packages build/mnist.tacit build/web/.models
 	mkdir -p bench/results/web
 	cd web && node bench/run.js --models $(NETWORKS) --json ../bench/results/web/chromium.json
 
@@ -233,6 +235,16 @@ $(WASM): Cargo.toml Cargo.lock rust-toolchain.toml $(RUST) $(wildcard web/bindge
 	rustup target add wasm32-unknown-unknown
 	$(WASM_FLAGS) cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web
 	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/wasm
+
+# The kernels of the client alone, to measure an engine.
+$(RATES): $(WASM)
+	$(WASM_FLAGS) cargo build --profile wasm --target wasm32-unknown-unknown --locked -p tacit-web --features rates
+	cargo run --locked --manifest-path web/bindgen/Cargo.toml --target-dir target/bindgen -- $(WASM_MODULE) web/src/rates
+
+# Models that tests in Chromium run, where their data is.
+build/web/.tested: $(CORE) .venv/.text scripts/web_models.py
+	.venv/bin/python scripts/web_models.py resnet20 minilm
+	touch $@
 
 build/web/.models: $(CORE) .venv/.text scripts/web_models.py
 	.venv/bin/python scripts/web_models.py

@@ -9,6 +9,8 @@ import { chromium } from "playwright-core";
 import { ROOT } from "../test/serving.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** Milliseconds in which the engine optimises the code, and for which a rate is measured how often: the best counts, as others may compute meanwhile. */
+const [WARM, MEASURED, TIMES] = [500, 50, 30];
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
 
 /** A server of the folder `web`, whose pages are cross-origin isolated. */
@@ -86,6 +88,21 @@ export class Browser {
       },
       [[...data], shape],
     );
+  }
+
+  /** Units of work that the engine does in a second, by name (crates/web/src/rates.rs): one thread, optimised code. */
+  async rates(units) {
+    const page = await this.chromium.newPage();
+    await page.goto(`http://127.0.0.1:${this.pages.address().port}/test/page.html`);
+    const work = async ([names, warm, time, times]) => {
+      const module = await import("/src/rates/tacit_web.js");
+      await module.default({ module_or_path: "/src/rates/tacit_web_bg.wasm" });
+      const best = (name) => Math.max(...Array.from({ length: times }, () => module.rate(name, time)));
+      return Object.fromEntries(names.map((name) => [name, (module.rate(name, warm), best(name))]));
+    };
+    const found = await page.evaluate(work, [units, WARM, MEASURED, TIMES]);
+    await page.close();
+    return found;
   }
 
   /** The most memory that the process of a page has had, in bytes. */

@@ -3,7 +3,7 @@
 //     node bench/run.js [--models mnist,resnet20] [--repeat 5] [--json FILE]
 //
 // Bytes and rounds must be equal; seconds are medians. Every session is a new one, with no keys kept. The first session of a page
-// runs on code that the engine has not optimised yet, and is shown by itself.
+// runs on code that the engine has not optimised yet, and is shown by itself. Rates of single kernels come first (bench/rates.js).
 
 import { readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 import { Server, tacit } from "../test/serving.js";
 import { Browser } from "./chromium.js";
 import { found, MODELS } from "./models.js";
+import * as rates from "./rates.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -40,7 +41,7 @@ const phases = (report) => Object.fromEntries(Object.entries(report.phases).map(
 const medians = (lists) => Object.fromEntries(Object.keys(lists[0]).map((phase) => [phase, median(lists.map((list) => list[phase]))]));
 
 async function measured(browser, model, repeat) {
-  const server = await Server.start(model.file, "--plaintext", "--threads", "1");
+  const server = await Server.start(model.file, "--plaintext", "--threads", "1", ...(model.options ?? []));
   try {
     const page = await browser.open(server.url);
     const [pages, natives] = [[], []];
@@ -87,9 +88,17 @@ const results = {
   machine: `${os.cpus()[0].model}, ${os.cpus().length} cores`,
   load: os.loadavg()[0],
   repeat: Number(options.repeat),
+  rates: {},
   module_bytes: readFileSync(new URL("../src/wasm/tacit_web_bg.wasm", import.meta.url)).length,
   models: {},
 };
+const alone = await Browser.start();
+try {
+  results.rates = await rates.measured(alone);
+  for (const [name, rate] of Object.entries(results.rates)) console.log(rates.line(name, rate));
+} finally {
+  await alone.stop();
+}
 console.log(["model     ", "chromium s", "   first s", "  native s", "     ratio", "        MB", "    rounds", " memory MB"].join(" "));
 for (const model of models) {
   // A browser for each, so that memory is that of one model.

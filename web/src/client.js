@@ -1,13 +1,10 @@
 // The client, for a platform that starts workers and opens WebSockets.
 
+import { address, Connection, nothing } from "./connection.js";
 import { misuse, pauseAfter, TacitError } from "./errors.js";
-import { Line } from "./line.js";
 import { arePictures, inputsOf } from "./pictures.js";
 import { prediction } from "./prediction.js";
-import { Ring } from "./ring.js";
-
-/** Bytes that may wait for the worker in shared memory; more wait in the thread that owns the WebSocket. */
-const ROOM = 1 << 22;
+import { checked, Session } from "./session.js";
 
 /** Names of options as the module reads them. */
 const NAMES = {
@@ -22,30 +19,6 @@ const NAMES = {
   sessionSeconds: "session_seconds",
 };
 const OWN = new Set(["pin", "connectSeconds", "preprocessing", "retryFor"]);
-
-/** Phases of a session, and what stands for no layer alone (crates/web/src/link.rs). */
-const PHASES = new Set(["setup", "offline", "online"]);
-const NO_LAYER = 0xffffffff;
-
-/** The address of a server: wss, or ws on this machine alone. */
-function address(text) {
-  let url;
-  try {
-    url = new URL(text);
-  } catch {
-    throw misuse(`\`${text}\` is no URL; write wss://HOST:PORT`);
-  }
-  const local = url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d+){3}$/.test(url.hostname);
-  if (url.protocol !== "wss:" && !(url.protocol === "ws:" && local)) {
-    throw misuse("a server is reached by wss://; ws:// is for this machine alone");
-  }
-  return url.href;
-}
-
-/** The address of a server that the door at `url` names: HOST:PORT, reached as the door is. */
-function beside(url, server) {
-  return address(`${new URL(url).protocol}//${server}`);
-}
 
 /** Options as the module reads them. */
 function known(options) {
@@ -82,7 +55,9 @@ export function clientOf(platform) {
     #worker;
     #last = Promise.resolve();
     #closed = null;
-    /** Ends the session that runs with an error. */
+    /** The session that is open between inputs. */
+    #open = null;
+    /** Ends what the worker is asked for with an error. */
     #breakOff = () => {};
 
     constructor(url, options, worker) {
@@ -107,13 +82,19 @@ export function clientOf(platform) {
     }
 
     /** Runs a session over one input or several with a leading axis, after those that were asked for before. */
-    predict(given, { onProgress = () => {}, onBytes = () => {}, preprocessing = this.#options.preprocessing } = {}) {
+    predict(given, { preprocessing = this.#options.preprocessing, ...watching } = {}) {
       const ready = arePictures(given) ? inputsOf(given, preprocessing).then(input) : new Promise((resolve) => resolve(input(given)));
-      const run = async () => this.#tried(await ready, onProgress, onBytes);
       ready.catch(() => {});
-      const result = this.#last.then(run, run);
-      this.#last = result.catch(() => {});
-      return result;
+      return this.#then(async () => {
+        const values = await ready;
+        return this.#tried(() => this.#single(values, watching), watching);
+      });
+    }
+
+    /** Opens a session of at most so many inputs that need not exist yet, after what was asked for before. */
+    async session(inputs, watching = {}) {
+      const most = checked(inputs);
+      return this.#then(() => this.#tried(() => this.#opened(most, watching), watching));
     }
 
     /** Ends the worker, and a session that runs. */
@@ -121,87 +102,108 @@ export function clientOf(platform) {
       this.#closed ??= misuse("the client is closed");
       this.#worker.stop();
       this.#breakOff(this.#closed);
+      this.#open?.end(this.#closed);
+    }
+
+    #then(run) {
+      const result = this.#last.then(run, run);
+      this.#last = result.catch(() => {});
+      return result;
     }
 
     /** Runs sessions until one succeeds, or fails for a reason that waiting does not change, for up to `retryFor` seconds. */
-    async #tried(given, onProgress, onBytes) {
+    async #tried(run, { onProgress = () => {} }) {
       const until = performance.now() + 1000 * (this.#options.retryFor ?? 0);
       for (let attempt = 0; ; attempt += 1) {
         try {
-          return await this.#session(given, onProgress, onBytes);
+          return await run();
         } catch (error) {
           const pause = pauseAfter(error, attempt);
           if (this.#closed || pause === null || performance.now() + pause > until) throw error;
-          onProgress({ phase: "retrying", sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null });
+          onProgress({ phase: "retrying", ...nothing() });
           await new Promise((resolve) => setTimeout(resolve, pause));
         }
       }
     }
 
-    #session({ values, shape }, onProgress, onBytes) {
+    /** A session over inputs that are there. */
+    async #single({ values, shape }, watching) {
+      const connection = this.#connection(watching);
+      try {
+        return prediction((await this.#asked(connection, { predict: { values, shape, ring: connection.buffer } })).answer);
+      } finally {
+        connection.close();
+      }
+    }
+
+    /** A session that stays open. */
+    async #opened(inputs, watching) {
+      const connection = this.#connection(watching);
+      const asked = this.#asked(connection, { open: { inputs, ring: connection.buffer } });
+      const { opened } = await asked.catch((error) => {
+        connection.close();
+        throw error;
+      });
+      let running = asked;
+      const ask = (message) => (running = this.#asked(connection, message, session));
+      const ended = () => {
+        this.#open = null;
+        if (this.#closed) return;
+        this.#worker.post({ abandon: true });
+        // The worker answers what it was asked for before it hears this.
+        this.#then(() => running.catch(() => {}));
+      };
+      const report = JSON.parse(opened);
+      const session = new Session({ ask, connection, ended, report, options: this.#options, toInput: input });
+      this.#open = session;
+      this.#listen(connection, () => {}, (error) => session.end(error), session);
+      return session;
+    }
+
+    #connection(watching) {
+      if (this.#closed) throw this.#closed;
+      if (this.#open) throw misuse("a session is open: use its `predict`, or `finish` it first");
+      const connection = new Connection(platform, this.#url, this.#options);
+      connection.watch(watching);
+      return connection;
+    }
+
+    /** Posts a message to the worker, once there is a connection, and gives its answer. */
+    #asked(connection, message, session = null) {
       if (this.#closed) return Promise.reject(this.#closed);
-      const counts = { sent: 0, received: 0, done: 0, inputs: 0, waiting: 0, step: null };
-      const progress = (phase) => onProgress({ phase, ...counts });
-      let line;
       return new Promise((resolve, reject) => {
-        this.#breakOff = (error) => end(reject, error);
         const end = (settle, value) => {
           this.#breakOff = () => {};
-          line.close();
           settle(value);
         };
-        const received = (bytes) => {
-          onBytes("received", bytes);
-          counts.received += bytes.length;
-          progress("running");
-        };
-        const first = Ring.ofSize(ROOM);
-        const begin = () => this.#worker.post({ predict: { values, shape, ring: first.buffer } });
-        this.#worker.listen(
-          (message) => {
-            if (message.bytes) {
-              onBytes("sent", message.bytes);
-              line.send(message.bytes);
-              counts.sent += message.bytes.length;
-              progress("running");
-            } else if (message.room) {
-              line.pour();
-            } else if (message.close) {
-              line.close();
-            } else if (message.redirect) {
-              // The worker waits for what comes into the new ring, and reads there why nothing does.
-              line.close();
-              const ring = new Ring(message.ring);
-              line = new Line(platform, ring, received);
-              try {
-                line.open(beside(this.#url, message.redirect), this.#options, () => {}, (reason) => ring.fail(reason));
-              } catch (error) {
-                ring.fail(error.message);
-              }
-            } else if (message.told === "waiting") {
-              counts.waiting = message.first;
-              progress("waiting");
-            } else if (message.told === "done") {
-              [counts.done, counts.inputs] = [message.first, message.second];
-              progress("done");
-            } else if (PHASES.has(message.told)) {
-              counts.step = { phase: message.told, layer: message.first === NO_LAYER ? null : message.first };
-              progress("running");
-            } else if (message.answer) {
-              end(resolve, prediction(message.answer));
-            } else if (message.failed) {
-              if (message.over) this.#closed = new TacitError(message.failed);
-              end(reject, new TacitError(message.failed));
-            }
-          },
-          (error) => {
-            this.#closed ??= new TacitError({ kind: "internal", message: `the worker failed: ${error?.message ?? error}` });
-            end(reject, this.#closed);
-          },
-        );
-        line = new Line(platform, first, received);
-        line.open(this.#url, this.#options, begin, (reason, lost) => end(reject, new TacitError({ kind: "transport", message: reason, lost })));
+        this.#breakOff = (error) => end(reject, error);
+        this.#listen(connection, (answer) => end(resolve, answer), (error) => end(reject, error), session);
+        const begin = () => this.#worker.post(message);
+        if (session) begin();
+        else connection.open(begin, (reason, lost) => end(reject, new TacitError({ kind: "transport", message: reason, lost })));
       });
+    }
+
+    /** Hears the worker: what is for the connection goes there, and the rest is an answer or an error. */
+    #listen(connection, answered, failed, session) {
+      this.#worker.listen(
+        (message) => {
+          if (message.answer || message.opened || message.finished) {
+            answered(message);
+          } else if (message.failed) {
+            if (message.over) this.#closed = new TacitError(message.failed);
+            failed(new TacitError(message.failed));
+          } else if (message.ready !== undefined) {
+            if (session) session.ready = message.ready;
+          } else {
+            connection.heard(message);
+          }
+        },
+        (error) => {
+          this.#closed ??= new TacitError({ kind: "internal", message: `the worker failed: ${error?.message ?? error}` });
+          failed(this.#closed);
+        },
+      );
     }
   };
 }

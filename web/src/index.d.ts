@@ -109,9 +109,32 @@ export class Tacit {
    * prediction is a session over a connection of its own.
    */
   static connect(url: string, options?: Options): Promise<Tacit>;
-  /** Runs a session, after those that were asked for before. */
+  /** Runs a session, after those that were asked for before. Refused while a session is open. */
   predict(input: Input, options?: Watching): Promise<Prediction>;
+  /**
+   * Opens a session of at most `inputs` inputs (1 to 1,000,000) that need not exist yet; batches, where the server takes them. If the
+   * server runs with `--offline`, the session prepares runs whenever it waits for an input. One is open at a time.
+   */
+  session(inputs: number, options?: Watching): Promise<Session>;
   /** Ends the worker, and a session that runs. */
+  close(): void;
+}
+
+/**
+ * An open session: one input, or up to a batch of the server's, at a time. A pause between inputs must be shorter than the server's
+ * `--timeout`, and all of them fit into `sessionSeconds`. After an error other than `misuse` the session is over: further inputs get
+ * that error.
+ */
+export interface Session {
+  /** Runs an input, after those before it and what is being prepared. The report is that of the session so far. */
+  predict(input: Input, options?: Watching): Promise<Prediction>;
+  /** Prepared runs that wait for their inputs: 0 to the server's `--offline`. */
+  readonly ready: number;
+  /** The report up to the last result, or of everything once finished; pauses take no time in it. */
+  readonly report: Record<string, any>;
+  /** Says goodbye, once the run that is being prepared is complete, with or without inputs left, and gives the report. */
+  finish(): Promise<Record<string, any>>;
+  /** Breaks off at once, unless the session is over. */
   close(): void;
 }
 

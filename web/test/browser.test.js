@@ -1,8 +1,6 @@
 // The client in headless Chromium against `tacit serve`, beside the same client in Node.
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
 import path from "node:path";
 import { after, before, test } from "node:test";
 
@@ -10,45 +8,20 @@ import { chromium } from "playwright-core";
 import { Tacit } from "tacit-client";
 
 import { Door } from "./fleet.js";
-import { compiled, cost, digits, folder, ROOT, Server } from "./serving.js";
-
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const skip = existsSync(CHROMIUM) ? false : `there is no ${CHROMIUM}: apt-get install chromium`;
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
+import { LAUNCH, opened as openedIn, serving, skip } from "./pages.js";
+import { compiled, cost, digits, folder, Server } from "./serving.js";
 
 let browser;
 let digit;
 let pages;
 let server;
 
-/** A server of the folder `web`, whose pages are cross-origin isolated unless asked for at `/bare/`. */
-function serving() {
-  const made = createServer((request, response) => {
-    const bare = request.url.startsWith("/bare/");
-    const file = path.join(ROOT, "web", path.normalize(bare ? request.url.slice(5) : request.url));
-    const type = TYPES[path.extname(file)];
-    if (!type || !existsSync(file)) {
-      response.writeHead(404).end();
-      return;
-    }
-    const isolated = {
-      "Cross-Origin-Opener-Policy": "same-origin",
-      "Cross-Origin-Embedder-Policy": "require-corp",
-      "Cross-Origin-Resource-Policy": "same-origin",
-      "Content-Security-Policy": "default-src 'none'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' ws://127.0.0.1:*",
-    };
-    response.writeHead(200, { "Content-Type": type, ...(bare ? {} : isolated) });
-    response.end(readFileSync(file));
-  });
-  return new Promise((resolve) => made.listen(0, "127.0.0.1", () => resolve(made)));
-}
-
 before(async () => {
   if (skip) return;
   const exact = compiled("exact");
   digit = digits(1);
   [server, pages] = [await Server.start(exact, "--plaintext"), await serving()];
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  browser = await chromium.launch(LAUNCH);
 });
 
 after(async () => {
@@ -57,15 +30,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A page that has loaded the client. */
-async function opened(at = "/test/page.html") {
-  const page = await browser.newPage();
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(String(error)));
-  await page.goto(`http://127.0.0.1:${pages.address().port}${at}`);
-  await page.waitForFunction(() => window.Tacit !== undefined);
-  return { page, problems };
-}
+const opened = (at) => openedIn(browser, pages, at);
 
 /** Runs predictions of one input in a page, one after another. */
 function predicted(page, url, count, options = {}) {
@@ -126,6 +91,38 @@ test("a page follows the door of a fleet to its servers", { skip }, async () => 
     assert.deepEqual(problems, []);
   } finally {
     await Promise.all([door, ...servers].map((each) => each.stop("SIGKILL")));
+  }
+});
+
+test("a session of a page stays open and prepares while it waits", { skip }, async () => {
+  const offline = await Server.start(compiled("exact"), "--plaintext", "--offline", "2");
+  try {
+    const { page, problems } = await opened();
+    const work = async ([url, values, shape]) => {
+      const client = await window.Tacit.connect(url);
+      const session = await client.session(2);
+      const input = { data: Float32Array.from(values), shape };
+      const results = [];
+      for (let at = 0; at < 2; at += 1) {
+        const until = performance.now() + 60_000;
+        while (session.ready < 2 - at && performance.now() < until) await new Promise((resolve) => setTimeout(resolve, 5));
+        const ready = session.ready;
+        const { classes, report } = await session.predict(input);
+        results.push({ ready, classes, report });
+      }
+      const report = await session.finish();
+      client.close();
+      return { results, report };
+    };
+    const { results, report } = await page.evaluate(work, [offline.url, [...digit.data], digit.shape]);
+    const other = await offline.next();
+    assert.equal(other.end, "finished");
+    assert.deepEqual(results.map(({ ready }) => ready), [2, 1]);
+    assert.deepEqual(results[0].classes, results[1].classes);
+    assert.deepEqual(report.bytes, other.bytes);
+    assert.deepEqual(problems, []);
+  } finally {
+    await offline.stop();
   }
 });
 

@@ -7,9 +7,12 @@ use wire::{Result, Role};
 use zeroize::Zeroizing;
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
+use crate::cot::ferret::params::SETS;
+use crate::cot::ferret::{self, Received, ReceiverTrees, SenderTrees};
 use crate::cot::softspoken::{Corrections, Field, GRAIN, Receiver, Sender};
 use crate::cot::tree::Leaves;
 use crate::session::{Domain, SessionId};
+use crate::simd::aes::Hasher;
 use crate::simd::transpose::{Columns, Squares, transpose};
 
 /// Both ends of SoftSpoken on trees out of a hat.
@@ -69,6 +72,58 @@ pub(crate) fn trees(field: Field, delta: u128, rng: &mut Random) -> [Vec<Leaves>
     };
     let known = all.iter().enumerate().map(known).collect();
     [all, known]
+}
+
+/// Both ends of some trees of a refill of Ferret, the smallest set, on base correlations out of a hat.
+pub struct Refill {
+    sender: SenderTrees,
+    receiver: ReceiverTrees,
+    received: Received,
+    leaves: Vec<u128>,
+}
+
+impl Refill {
+    /// The first `trees` trees, at most those of a message.
+    pub fn new(trees: usize, rng: &mut Random) -> Self {
+        let (domain, set) = (Domain::new(SessionId([9; 32]), Role::Client), SETS[0]);
+        let (delta, trees) = (rng.block() | 1, trees.min(set.trees_in_message()));
+        let sent: Vec<u128> = (0..set.base()).map(|_| rng.block()).collect();
+        let choices: Vec<u8> = rng.uniform(set.base(), 1).iter().map(|bit| *bit as u8).collect();
+        let pairs = sent.iter().zip(&choices);
+        let opened: Vec<u128> =
+            pairs.map(|(q, choice)| q ^ (delta & u128::from(*choice).wrapping_neg())).collect();
+        let sender = ferret::Sender::new(&domain, 0, set, delta, &sent).next(trees);
+        let receiver = ferret::Receiver::new(&domain, 0, set, &opened, &choices).next(trees);
+        let mut leaves = vec![0; sender.leaves()];
+        let mut received = Received::default();
+        let said = sender.grow(1, &mut leaves);
+        said.messages(&[trees]).for_each(|message| received.add(trees, message));
+        Self { sender, receiver, received, leaves }
+    }
+
+    /// Makes the sender's correlations, and says how many.
+    pub fn send(&mut self) -> usize {
+        drop(self.sender.grow(1, &mut self.leaves));
+        self.sender.finish(1, &mut self.leaves);
+        self.leaves.len()
+    }
+
+    /// Makes the receiver's correlations, and says how many.
+    ///
+    /// # Errors
+    /// [`wire::Error::Peer`] where the trees are not the sender's.
+    pub fn receive(&mut self) -> Result<usize> {
+        self.receiver.make(1, &self.received, &mut self.leaves)?;
+        Ok(self.leaves.len())
+    }
+}
+
+/// Encrypts blocks, a multiple of eight and at most 256, under one key of AES-128.
+pub fn encryptions(level: Level, blocks: &mut [u128]) -> usize {
+    let mut hasher = Hasher::new(level);
+    hasher.set([7; 8]);
+    (0..16).for_each(|_| hasher.hash(0, 8, blocks));
+    16 * blocks.len()
 }
 
 /// Transposes eight matrices of zeros `times` times.

@@ -23,7 +23,7 @@ const ALLOWED: [(&str, &str); 15] = [
     ("tacit-service", "graph ring runtime wire"),
     ("tacit", "graph lab runtime service wire"),
     ("tacit-python", "tacit"),
-    ("tacit-web", "graph ring runtime wire"),
+    ("tacit-web", "graph he ot ring runtime wire"),
     // Part of no release.
     ("tacit-ctgrind", "graph he mpc ot ring wire"),
 ];

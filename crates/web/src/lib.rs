@@ -6,11 +6,16 @@
 mod failure;
 mod link;
 mod options;
+#[cfg(feature = "rates")]
+pub mod rates;
+mod session;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use ring::host::Instant;
-use runtime::{Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal, door_request};
+use runtime::{
+    Asking, KeptKeys, Plan, Provenance, Report, Request, Reveal, Session, Trusts, door_request,
+};
 use wasm_bindgen::prelude::*;
 use wire::fleet::Amount;
 use wire::{
@@ -22,6 +27,9 @@ use crate::failure::thrown;
 use crate::link::Link;
 use crate::options::{Options, Token};
 
+/// Told how many sessions come before this one.
+type Waits = dyn Fn(u32);
+
 /// A client of one server, or of the door of a fleet.
 #[wasm_bindgen]
 pub struct Client {
@@ -29,6 +37,8 @@ pub struct Client {
     kept: KeptKeys,
     /// Whether the last session came by way of a door.
     is_door: Cell<bool>,
+    /// The session that stays open between inputs, if there is one.
+    open: RefCell<Option<Session>>,
 }
 
 /// What a session gave.
@@ -61,7 +71,8 @@ impl Client {
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str) -> Result<Self, JsValue> {
         let options = Options::parse(options).map_err(thrown)?;
-        Ok(Self { options, kept: KeptKeys::default(), is_door: Cell::new(false) })
+        let (kept, is_door, open) = (KeptKeys::default(), Cell::new(false), RefCell::default());
+        Ok(Self { options, kept, is_door, open })
     }
 
     /// Runs one session over `values` of the given shape: one input, or several with a leading axis, in the
@@ -83,13 +94,7 @@ impl Client {
         let trusts = |plan: &Plan, provenance: &Provenance| options.check(plan, provenance);
         let waiting = |before| link::told("waiting", before, 0);
         let done = |done: usize, all: usize| link::told("done", done as u32, all as u32);
-        let asking = Asking {
-            model: options.model.as_deref(),
-            token: options.token.as_ref().map(Token::text),
-            keys: options.keep_keys.then_some(&self.kept),
-            waiting: Some(&waiting),
-            trust: Some(&trusts),
-        };
+        let asking = self.asking(&waiting, &trusts);
         let request = Request {
             values,
             shape,
@@ -99,17 +104,13 @@ impl Client {
             asking,
             progress: &mut { done },
         };
-        let answer = self.channel(&asking, values.len()).and_then(|mut channel| {
+        let amount = Amount::Values(values.len() as u64);
+        let answer = self.channel(&asking, amount).and_then(|mut channel| {
             let answer = runtime::predict(&mut channel, request)?;
             self.is_door.set(channel.detour().is_some());
             Ok(answer)
         });
-        let answer = answer.inspect_err(|error| {
-            // A door that has become a server waits for a session, as the client waits for its answer.
-            if matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut) {
-                self.is_door.set(false);
-            }
-        })?;
+        let answer = answer.inspect_err(|error| self.doubt(error))?;
         let columns = answer.results.first().map_or(0, Vec::len);
         let (report, outputs) = (report(&answer.plan, &answer.report)?, answer.results.concat());
         Ok(Answer { outputs, columns, report })
@@ -117,10 +118,28 @@ impl Client {
 }
 
 impl Client {
+    /// What is asked of a server.
+    fn asking<'a>(&'a self, waiting: &'a Waits, trusts: &'a Trusts<'a>) -> Asking<'a> {
+        Asking {
+            model: self.options.model.as_deref(),
+            token: self.options.token.as_ref().map(Token::text),
+            keys: self.options.keep_keys.then_some(&self.kept),
+            waiting: Some(waiting),
+            trust: Some(trusts),
+        }
+    }
+
+    /// A door that has become a server waits for a session, as the client waits for its answer.
+    fn doubt(&self, error: &Error) {
+        if matches!(error, Error::Transport(lost) if lost.kind == TransportKind::TimedOut) {
+            self.is_door.set(false);
+        }
+    }
+
     /// A channel to the server, or to the one that a door names. A peer that is known as a door is asked before the session
     /// begins, so that base OTs which were kept are not given up for a refusal.
-    fn channel(&self, asking: &Asking<'_>, values: usize) -> Result<Channel> {
-        let request = door_request(asking, Amount::Values(values as u64))?;
+    fn channel(&self, asking: &Asking<'_>, amount: Amount) -> Result<Channel> {
+        let request = door_request(asking, amount)?;
         let link = Link::new(&self.options);
         let told = |before| link::told("waiting", before, 0);
         if self.is_door.get() {

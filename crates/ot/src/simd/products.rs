@@ -4,10 +4,12 @@
 //! [`crate::block`].
 
 use ring::simd::Level;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128")))]
 use ring::simd::Width;
 use zeroize::Zeroizing;
 
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::carryless;
 use super::{EIGHT, Eight};
 use crate::block::{multiples, of_words, times_x, to_words};
 
@@ -56,6 +58,12 @@ pub(crate) fn paired_sums(
         (_, true) => return unsafe { wide::paired_sums(weights, columns, sums) },
         // SAFETY: the level proves the presence of AVX2 and PCLMULQDQ.
         _ => return unsafe { narrow::paired_sums(weights, columns, sums) },
+    }
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    if level.width() == Width::Simd128 {
+        let columns = sums.iter_mut().zip(columns);
+        columns.for_each(|(sum, column)| *sum ^= reduce(carryless::parts(weights, column)));
+        return;
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = level;

@@ -1,9 +1,10 @@
 //! AES-128 by bits: eight blocks side by side, each under a key of its own, as a circuit of gates on
 //! vectors of 128 bits. No address and no branch depends on a key or a block.
 //!
-//! Vector b holds bit b of every byte: bit i of its byte p is that of byte p of block i. ShiftRows and the
-//! rotations of MixColumns are permutations of bytes (Kasper, Schwabe, "Faster and timing-attack
-//! resistant AES-GCM", CHES 2009). The S-box is a circuit of Boyar and Peralta ([`sbox`]), whose negations are
+//! Vector b holds bit b of every byte: bit i of one of its bytes is that of a byte of block i (Kasper, Schwabe,
+//! "Faster and timing-attack resistant AES-GCM", CHES 2009). Bytes stand row by row and not column by column as in a block,
+//! so that the rotations of MixColumns move whole words of 32 bits, for which processors need no vector of places, and
+//! ShiftRows is the only permutation of bytes. The S-box is a circuit of Boyar and Peralta ([`sbox`]), whose negations are
 //! added to the round keys. Round keys of eight keys are made side by side as well.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -32,6 +33,10 @@ pub(super) trait Word: Copy {
     /// The same, from which a compiler does not learn its value: permutations by a constant become instructions that
     /// make the constant anew each time.
     fn opaque(self) -> Self;
+    /// Each row in the place of the one before it.
+    fn next_row(self) -> Self;
+    /// Each row in the place of the second before it.
+    fn second_row(self) -> Self;
     /// The last column, rotated, in the place of each.
     fn last_column(self) -> Self;
     /// Each column in the place of the one after it, and none in that of the first.
@@ -69,30 +74,23 @@ fn sum<W: Word>(a: State<W>, b: State<W>) -> State<W> {
     std::array::from_fn(|at| a[at].xor(b[at]))
 }
 
-/// Permutations of the bytes of a state.
-struct Permutations<W> {
-    /// ShiftRows.
-    shift_rows: W,
-    /// Each byte of a column in the place of the one before it.
-    rotate: W,
-    /// Each byte of a column in the place of the second before it.
-    rotate_twice: W,
-}
+/// The bytes of blocks row by row, or back.
+const ROWS: [u8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+/// ShiftRows.
+const SHIFT_ROWS: [u8; 16] = [0, 1, 2, 3, 5, 6, 7, 4, 10, 11, 8, 9, 15, 12, 13, 14];
+/// ShiftRows, and the bytes back in the order of blocks.
+const SHIFT_ROWS_BACK: [u8; 16] = [0, 5, 10, 15, 1, 6, 11, 12, 2, 7, 8, 13, 3, 4, 9, 14];
 
-impl<W: Word> Permutations<W> {
-    fn new() -> Self {
-        let of = |places: [u8; 16]| W::of(u128::from_le_bytes(places)).opaque();
-        Self {
-            shift_rows: of([0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11]),
-            rotate: of([1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12]),
-            rotate_twice: of([2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13]),
-        }
-    }
+/// The bytes of each vector at these places.
+#[inline(always)]
+fn permuted<W: Word>(state: State<W>, places: [u8; 16]) -> State<W> {
+    let places = W::of(u128::from_le_bytes(places)).opaque();
+    state.map(|x| x.permuted(places))
 }
 
 #[inline(always)]
-fn mix_columns<W: Word>(state: State<W>, by: &Permutations<W>) -> State<W> {
-    let rotated = state.map(|x| x.permuted(by.rotate));
+fn mix_columns<W: Word>(state: State<W>) -> State<W> {
+    let rotated = state.map(W::next_row);
     // x0 + x1; twice that is what its bits are shifted to, with the polynomial 0x1b for the highest.
     let pairs = sum(state, rotated);
     std::array::from_fn(|at| {
@@ -101,12 +99,12 @@ fn mix_columns<W: Word>(state: State<W>, by: &Permutations<W>) -> State<W> {
             1 | 3 | 4 => pairs[at - 1].xor(pairs[7]),
             _ => pairs[at - 1],
         };
-        twice.xor(rotated[at]).xor(pairs[at].permuted(by.rotate_twice))
+        twice.xor(rotated[at]).xor(pairs[at].second_row())
     })
 }
 
-/// The round keys of eight keys, the constant of the S-box added from the second on. Wiped when
-/// dropped.
+/// The round keys of eight keys, the constant of the S-box added from the second on, row by row but for the last. Wiped
+/// when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(super) struct RoundKeys([[u128; BLOCKS]; 11]);
 
@@ -115,8 +113,8 @@ impl RoundKeys {
 
     /// Makes the round keys of `keys` (FIPS 197, section 5.2).
     pub(super) fn set<W: Word>(&mut self, keys: &[u128; BLOCKS]) {
-        let first_bytes = W::of(u128::MAX / 0xffff_ffff * 0xff);
-        let mut round = transposed(keys.map(W::of));
+        let first_row = W::of(u128::from(u32::MAX));
+        let mut round = transposed(permuted(keys.map(W::of), ROWS));
         let (mut constant, [first, later @ ..]) = (1u8, &mut self.0);
         *first = round.map(W::bits);
         for out in later {
@@ -124,12 +122,14 @@ impl RoundKeys {
             for at in 0..BLOCKS {
                 let sums = round[at].xor(round[at].next_column());
                 let sums = sums.xor(sums.second_column()).xor(word[at]);
-                let sums = if constant >> at & 1 == 1 { sums.xor(first_bytes) } else { sums };
+                let sums = if constant >> at & 1 == 1 { sums.xor(first_row) } else { sums };
                 out[at] = sums.bits();
                 round[at] = if CONSTANT >> at & 1 == 1 { sums.xor(W::of(!0)) } else { sums };
             }
             constant = (constant << 1) ^ ((constant >> 7) * 0x1b);
         }
+        let last = &mut self.0[10];
+        *last = permuted(last.map(W::of), ROWS).map(W::bits);
     }
 
     /// Round keys out of those of `keys` for blocks that share them: that of block i is the one of key
@@ -158,13 +158,15 @@ impl RoundKeys {
 
     /// Encrypts each block under its key.
     pub(super) fn encrypt<W: Word>(&self, blocks: &[u128; BLOCKS]) -> [u128; BLOCKS] {
-        let ([first, middle @ .., last], by) = (&self.0, Permutations::new());
-        let sub = |state| substituted(state).map(|x: W| x.permuted(by.shift_rows));
-        let mut state = sum(transposed(blocks.map(W::of)), first.map(W::of));
+        let [first, middle @ .., last] = &self.0;
+        let mut state = transposed(permuted(blocks.map(W::of), ROWS));
+        state = sum(state, first.map(W::of));
         for key in middle {
-            state = sum(mix_columns(sub(state), &by), key.map(W::of));
+            state = mix_columns(permuted(substituted(state), SHIFT_ROWS));
+            state = sum(state, key.map(W::of));
         }
-        transposed(sum(sub(state), last.map(W::of))).map(W::bits)
+        state = permuted(substituted(state), SHIFT_ROWS_BACK);
+        transposed(sum(state, last.map(W::of))).map(W::bits)
     }
 }
 
@@ -204,14 +206,20 @@ mod tests {
         fn opaque(self) -> Self {
             self
         }
+        fn next_row(self) -> Self {
+            self.rotate_right(32)
+        }
+        fn second_row(self) -> Self {
+            self.rotate_right(64)
+        }
         fn last_column(self) -> Self {
-            bytes(|at| self.to_le_bytes()[12 + (at + 1) % 4])
+            bytes(|at| self.to_le_bytes()[(4 * (at / 4) + 7) % 16])
         }
         fn next_column(self) -> Self {
-            self << 32
+            bytes(|at| if at % 4 < 1 { 0 } else { self.to_le_bytes()[at - 1] })
         }
         fn second_column(self) -> Self {
-            self << 64
+            bytes(|at| if at % 4 < 2 { 0 } else { self.to_le_bytes()[at - 2] })
         }
     }
 

@@ -1,8 +1,8 @@
 //! The vectors of WebAssembly.
 
 use std::arch::wasm32::{
-    i8x16, i8x16_eq, i8x16_shuffle, i8x16_swizzle, u8x16_shr, u8x16_splat, u64x2,
-    u64x2_extract_lane, u64x2_shl, u64x2_shr, u64x2_splat, v128, v128_and, v128_xor,
+    i8x16, i8x16_eq, i8x16_swizzle, i32x4_shl, i32x4_shuffle, u8x16_shr, u8x16_splat, u64x2,
+    u64x2_extract_lane, u64x2_shl, u64x2_shr, v128, v128_and, v128_xor,
 };
 
 use super::bitsliced::Word;
@@ -97,24 +97,27 @@ impl Word for V128 {
     }
 
     #[inline(always)]
+    fn next_row(self) -> Self {
+        Self(i32x4_shuffle::<1, 2, 3, 0>(self.0, self.0))
+    }
+
+    #[inline(always)]
+    fn second_row(self) -> Self {
+        Self(i32x4_shuffle::<2, 3, 0, 1>(self.0, self.0))
+    }
+
+    #[inline(always)]
     fn last_column(self) -> Self {
-        Self(i8x16_swizzle(
-            self.0,
-            i8x16(13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12),
-        ))
+        Self(i8x16_swizzle(self.0, i8x16(7, 7, 7, 7, 11, 11, 11, 11, 15, 15, 15, 15, 3, 3, 3, 3)))
     }
 
     #[inline(always)]
     fn next_column(self) -> Self {
-        let zero = u64x2_splat(0);
-        Self(i8x16_shuffle::<0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27>(
-            zero, self.0,
-        ))
+        Self(i32x4_shl(self.0, 8))
     }
 
     #[inline(always)]
     fn second_column(self) -> Self {
-        let zero = u64x2_splat(0);
-        Self(i8x16_shuffle::<0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23>(zero, self.0))
+        Self(i32x4_shl(self.0, 16))
     }
 }

@@ -3,7 +3,7 @@
 //! After the setup and after each result a thread takes the client and its channel,
 //! prepares what the store has room for and hands both back. The turns are those of
 //! every session, so the server cannot tell this client from one with a batch. Where there are
-//! no threads, the client prepares before it returns.
+//! no threads, the caller asks for it between its inputs ([`Session::prepare`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -128,6 +128,22 @@ impl Session {
         Ok(results)
     }
 
+    /// Prepares one run where there are no threads, and says whether one more can follow before the next input; does nothing, and
+    /// says so, where a thread prepares.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] and [`Error::Transport`]: the session has failed.
+    pub fn prepare(&mut self) -> Result<bool> {
+        let State::Ready(open) = &mut self.state else { return Ok(false) };
+        let Open { client, channel } = &mut **open;
+        let prepared = client.prepare(channel);
+        channel.meter().pause();
+        let (ready, more) = (client.ready(), client.prepares());
+        prepared.inspect_err(|error| self.fail(error))?;
+        self.idle.ready.store(ready, Ordering::SeqCst);
+        Ok(more)
+    }
+
     /// Returns the number of runs that are prepared and wait for their inputs.
     pub fn ready(&self) -> usize {
         self.idle.ready.load(Ordering::SeqCst)
@@ -200,19 +216,14 @@ impl Session {
         self.state = State::Ended(error.clone());
     }
 
-    /// Fills the store in the background, if there is something to prepare.
+    /// Fills the store in the background, if there is something to prepare and a thread for it.
     fn wait_for_input(&mut self, mut open: Box<Open>) {
-        if !open.client.prepares() {
+        if host::threads() == 0 || !open.client.prepares() {
             open.channel.meter().pause();
             self.state = State::Ready(open);
             return;
         }
         let idle = self.idle.clone();
-        if host::threads() == 0 {
-            let filled = open.fill(&idle);
-            self.state = filled.map_or_else(State::Ended, State::Ready);
-            return;
-        }
         let spawned =
             thread::Builder::new().name("tacit-prepare".into()).spawn(move || open.fill(&idle));
         self.state = match spawned {

@@ -4,12 +4,11 @@
 use super::*;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner::{self, Conditions, Planning, Rates};
-use crate::session::{handshake, probe};
+use crate::session::handshake;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
-use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU32;
-use wire::{Link, Timeouts};
+use wire::Link;
 
 pub(super) fn conditions(link: Option<Link>) -> Conditions {
     Conditions { rates: Rates::reference(), link }
@@ -208,8 +207,15 @@ fn a_link_that_is_measured_gets_the_plan_that_suits_it() {
     assert!(seconds(on(wide), wide) < seconds(on(near), wide));
 }
 
+/// Over TCP, which WebAssembly does not have.
+#[cfg(not(target_arch = "wasm32"))]
 #[test]
 fn a_measured_link_is_no_better_than_it_is() {
+    use std::net::{TcpListener, TcpStream};
+
+    use crate::session::probe;
+    use wire::Timeouts;
+
     let link = Link::new(0.02, 5e7).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -56,7 +56,7 @@ impl Code {
             for (samples, group) in block.chunks_mut(ROWS).zip(&mut groups) {
                 self.places(group, table.len(), &mut places);
                 rows.copy_within(ROWS.., 0);
-                products(&places, table, &mut rows);
+                products(self.level, &places, table, &mut rows);
                 for (sample, row) in samples.iter_mut().zip(&rows[PAST..]) {
                     *sample ^= row;
                 }
@@ -81,7 +81,13 @@ impl Code {
 
 /// Rows of a group times the table, behind the [`PAST`] ones before them.
 #[inline]
-fn products(places: &Places, table: &[u128], rows: &mut [u128; PAST + ROWS]) {
+fn products(level: Level, places: &Places, table: &[u128], rows: &mut [u128; PAST + ROWS]) {
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    if level != Level::SCALAR {
+        let lists = places.each_ref().map(|list| list.as_slice());
+        return crate::simd::sums::rows((PAST, &TAPS), (WORDS, lists), table, rows);
+    }
+    let _ = level;
     for i in 0..ROWS {
         let mut sum = TAPS.iter().fold(0, |sum, tap| sum ^ rows[PAST + i - tap]);
         for places in places {
