@@ -11,7 +11,7 @@ use wire::{Phase, Result};
 
 use crate::plan::Plan;
 use crate::preprocess::ahead;
-use crate::preprocess::layers::{self, Ahead, Inference, layers_of};
+use crate::preprocess::layers::{self, Ahead, Inference, first_asked, layers_of};
 use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
 use crate::step::correlations::When;
@@ -121,8 +121,10 @@ fn run_on(
             None => end.source.exchange(end.channel, demand, ots, When::Later)?,
         };
         let mut correlations = end.source.complete(end.channel, demand, ots)?;
-        if let Some(next) = demands.get(place + 1) {
-            early = end.source.exchange_early(end.channel, next)?;
+        if let (Some(next), Some(demand)) = (segments.get(place + 1), demands.get(place + 1)) {
+            // The server multiplies, and both make correlations, while they wait in this segment.
+            ahead.asked = layers::ask_first(end, &first_asked(of(next)))?;
+            early = end.source.exchange_early(end.channel, demand)?;
         }
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {

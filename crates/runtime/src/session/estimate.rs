@@ -11,8 +11,8 @@ use super::handshake;
 use crate::keys;
 use crate::plan::Plan;
 use crate::preprocess::ahead;
-use crate::preprocess::costs::{layer_costs, run_costs};
-use crate::preprocess::layers::layers_of;
+use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
+use crate::preprocess::layers::{first_asked, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::segments::segments;
 use crate::run::demand_of;
@@ -131,12 +131,14 @@ impl Plan {
             let circuits = Spent::sending(mpc::garbled::prepare_cost(&demand.circuits));
             made.spent = made.spent.then(circuits).and(peak.touch(held));
             parts.push(Part { begins: Some(place), ..made });
+            let asking = segments.get(at + 1).map(|next| first_asked(of(next)));
+            parts.extend(early_costs(&asking.unwrap_or_default(), place));
             let next = demands.get(at + 1).filter(|next| schedules.is_early(next));
             parts.extend(next.map(|next| exchanged(schedules, place + 1, next)));
             early = next.is_some();
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
-                let asked = place == 0 && exchange == Exchange::Encryption;
+                let asked = (place == 0 || at > 0) && exchange == Exchange::Encryption;
                 parts.extend(layer_costs(&some, exchange, schedules, asked));
             }
             for (index, step) in steps {

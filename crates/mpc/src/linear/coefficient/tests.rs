@@ -5,6 +5,8 @@ mod folded;
 mod packings;
 mod pinned;
 
+use std::sync::Arc;
+
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, PublicKey, SecretKey, TABLE, UnfoldKey, noise};
 use ring::word::{reduce, signed};
@@ -77,7 +79,7 @@ pub(in crate::linear) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i
 struct Case {
     linear: Linear,
     layer: Layer,
-    weights: ServerWeights,
+    weights: Arc<ServerWeights>,
     weight: Vec<i32>,
     bias: Vec<i64>,
     x: (Share, Share),
@@ -128,7 +130,7 @@ fn batch(
     };
     let layer = Layer::new(&linear, accumulator_bits - shift, images).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
-    let weights = weights.keeping(&weight);
+    let weights = Arc::new(weights.keeping(&weight));
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
     Case { linear, layer, weights, weight, bias, x, addend, want, threads: 1 }
@@ -186,7 +188,7 @@ fn run(case: &Case, tamper: Tampered) -> Both {
 /// Both phases of a run that was prepared, and what they cost.
 fn run_preprocessed(case: &Case) -> Both {
     let (key, public, unfold) = keys(&case.layer, 177);
-    let keys = ServerKeys { public: &public, unfold: unfold.as_ref() };
+    let keys = SharedKeys { public: Arc::new(public), unfold: unfold.map(Arc::new) };
     let addend = case.addend.as_ref();
     run_tampered(
         None,
@@ -201,8 +203,8 @@ fn run_preprocessed(case: &Case) -> Both {
             let mut rng = Random::seeded(179);
             let (layer, weights) = (&case.layer, &case.weights);
             let worker = &mut Worker { rng: &mut rng, threads: case.threads };
-            let asked = ServerAsked::read(ch, layer, keys, weights, worker)?;
-            asked.finish(ch, layer)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
+            let asked = ServerAsked::read(ch, layer, keys.clone(), Arc::clone(weights), worker)?;
+            asked.finish(ch)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
     )
 }
