@@ -49,13 +49,19 @@ fn part(index: usize, spent: Spent) -> Part {
 pub(crate) fn early_costs(group: &[LayerAt<'_>], window: usize) -> Vec<Part> {
     let mut costs = ask_costs(group);
     for part in &mut costs {
-        let all = part.spent.work;
-        let at_once = |sign: f64| -> Work {
-            AT_ONCE.iter().map(|unit| Work::of(*unit, sign * all.units(*unit))).sum()
-        };
-        (part.spent.work, part.later) = (at_once(1.0), Some((window, all + at_once(-1.0))));
+        let later;
+        (part.spent.work, later) = parted(part.spent.work);
+        part.later = Some((window, later));
     }
     costs
+}
+
+/// The work of a layer on a mask that goes with its messages, and what the server does while it waits.
+pub(crate) fn parted(work: Work) -> (Work, Work) {
+    let at_once = |sign: f64| -> Work {
+        AT_ONCE.iter().map(|unit| Work::of(*unit, sign * work.units(*unit))).sum()
+    };
+    (at_once(1.0), work + at_once(-1.0))
 }
 
 /// What the layers of a group send that ask together.

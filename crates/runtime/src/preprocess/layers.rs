@@ -3,6 +3,7 @@
 //! much memory.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
@@ -94,6 +95,13 @@ pub(crate) fn first_asked<'a>(steps: impl Iterator<Item = (usize, &'a Step)>) ->
     let mut layers = layers_of(steps, Exchange::Encryption, false);
     layers.truncate(first_of(&layers));
     layers
+}
+
+/// The segments whose layers ask first when the segment at `place` begins: before correlations are exchanged
+/// for the next one, and after that. Each but the first asks two segments ahead, as far as there are as many.
+pub(crate) const fn early_asks(place: usize) -> [Range<usize>; 2] {
+    let sooner = if place == 0 { 1..2 } else { 0..0 };
+    [sooner, place + 2..place + 3]
 }
 
 /// How many of these layers are in the first group of ciphertexts.
