@@ -172,6 +172,9 @@ impl ClientKeys {
     }
 }
 
+/// The public key of each degree, and keys for unfolding.
+type DegreeKeys = (Vec<Arc<PublicKey>>, Vec<Arc<UnfoldKey>>);
+
 impl ServerKeys {
     /// Receives the keys that `plan` needs; those of clients who come back may be in `cache`.
     ///
@@ -193,7 +196,7 @@ impl ServerKeys {
         plan: &Plan,
         needed: &[Params],
         agreed: &Agreed,
-    ) -> Result<(Vec<Arc<PublicKey>>, Vec<Arc<UnfoldKey>>)> {
+    ) -> Result<DegreeKeys> {
         if needed.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }

@@ -43,7 +43,7 @@ pub struct ClientAsked {
 
 /// The server's half of a layer whose answers wait to be made and sent.
 pub struct ServerAsked {
-    products: Arc<Products>,
+    pub(super) products: Arc<Products>,
 }
 
 /// The client's half of a preprocessed layer, for one run.
