@@ -2,8 +2,10 @@
 
 Starts K `tacit serve` processes, measures what a session costs while nothing else runs and among other sessions,
 lets client processes begin sessions at random moments at several loads, and plays the same moments in the
-simulator with these costs. Prints the percentiles of both. The machine must have nothing else to do: all processor
-time counts, that of the kernel for sockets too, but for what the machine uses while idle.
+simulator with these costs. Prints the percentiles of both. A virtual machine is faster in one minute than in the
+next, so costs and loads are measured in turns, and the medians of all turns count. The machine must have nothing
+else to do. Processor time is that of the processes of both sides, with the kernel's for their sockets, but for what
+servers use while they have nothing to do.
 
     .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2 --seconds 60
 
@@ -22,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,28 +43,34 @@ THREADS = 48
 """Sessions of one client process at a time, at most."""
 SEEDS = 5
 IDLE_SECONDS = 3.0
+WARM = 10
+"""Sessions alone before the first turn, and then four times as many at once, which do not count."""
+SCHEDULED = 2
+"""With a number of a process, the clock of its processor time: CPUCLOCK_SCHED of Linux."""
 BUSY = 0.75
 """The load at which sessions slow each other: the part of all cores that they would take alone."""
 SESSIONS = 4
 """How many times the repeats of a session alone are measured then."""
+DIGITS = 10**4
+"""Loads are told apart to this part of all cores, where they seed the moments of sessions."""
 PAUSE = 3.0
 """Pauses between sessions whose costs are measured, on average, in durations of a session."""
 
 
 class Server(NamedTuple):
-    """A server process that listens, and the file of its lines."""
+    """A process that listens, and the file of its lines.
+
+    `pids` has its number, and for a door those of its servers, too.
+    """
 
     address: str
     pin: str
     lines: Path
+    pids: tuple[int, ...]
 
     def client(self) -> Client:
         """A client whom the server does not know."""
         return Client(self.address, pin=self.pin, keep_keys=False)
-
-    def sessions(self) -> list[dict[str, Any]]:
-        """The lines of sessions so far."""
-        return [json.loads(line) for line in self.lines.read_text(encoding="utf-8").splitlines()[1:]]
 
 
 @contextmanager
@@ -76,7 +85,7 @@ def listening(name: str, command: list[str], folder: Path) -> Iterator[dict[str,
             if process.poll() is not None or time.monotonic() > until:
                 raise SystemExit(f"{name} does not listen: {Path(errors.name).read_text().strip()}")
             time.sleep(0.05)
-        yield {**json.loads(lines.read_text().splitlines()[0]), "lines": lines}
+        yield {**json.loads(lines.read_text().splitlines()[0]), "lines": lines, "pid": process.pid}
     finally:
         process.kill()
         process.wait()
@@ -94,50 +103,76 @@ def started(stack: ExitStack, options: argparse.Namespace, folder: Path, behind_
     for number in range(options.servers):
         name, command = f"server-{number}", ["serve", str(options.model), "--listen", "127.0.0.1:0", *identity]
         first = stack.enter_context(listening(name, command + (["--server-id", name] if door else []), folder))
-        servers.append(Server(first["listening"], first["pin"], first["lines"]))
-    return servers if door is None else [Server(door["listening"], door["pin"], door["lines"])]
+        servers.append(Server(first["listening"], first["pin"], first["lines"], (first["pid"],)))
+    if door is None:
+        return servers
+    pids = (door["pid"], *(pid for server in servers for pid in server.pids))
+    return [Server(door["listening"], door["pin"], door["lines"], pids)]
 
 
-def measured(servers: Sequence[Server], x: NDArray[np.float32], repeat: int, background: float) -> dict[str, Any]:
-    """The costs of a session on warm servers that meets no other, in the words of `bench model --json`.
+class Alone(NamedTuple):
+    """Sessions that met no other: how long each took, with its report, and processor seconds of the mean one."""
+
+    runs: list[tuple[float, dict[str, Any]]]
+    client: float
+    server: float
+
+
+def measured(
+    servers: Sequence[Server], x: NDArray[np.float32], repeat: int, turn: int, options: argparse.Namespace
+) -> Alone:
+    """What a session costs that meets no other, on warm servers, in one of the turns.
 
     Sessions come at random moments to the servers in turn, as they do under a load: those that follow each other at
-    once find caches and cores awake, and take up to a fifth less. An idle machine uses `background` cores.
+    once find caches and cores awake, and take up to a fifth less.
     """
     began = time.monotonic()
     for at in range(3 * len(servers)):
         servers[at % len(servers)].client().predict(x)
     mean = PAUSE * (time.monotonic() - began) / (3 * len(servers))
-    pauses = np.random.default_rng(0).exponential(mean, repeat).tolist()
+    pauses = np.random.default_rng(turn).exponential(mean, repeat).tolist()
     time.sleep(0.5)
-    known, runs = [len(server.sessions()) for server in servers], []
-    before, start = busy(), time.monotonic()
+    runs = []
+    before, own, start = used(servers), time.process_time(), time.monotonic()
     for at, pause in enumerate(pauses):
         time.sleep(pause)
         began = time.monotonic()
         report = servers[at % len(servers)].client().predict(x).report
         runs.append((time.monotonic() - began, report))
-    used = busy() - before - background * (time.monotonic() - start)
-    time.sleep(0.5)
-    lines = [line for server, first in zip(servers, known, strict=True) for line in server.sessions()[first:]]
-    own = [float(line["cpu_seconds"]) for line in lines]
-    runs.sort(key=lambda each: each[0])
-    middle = runs[(repeat - 1) // 2]
-    at_server = sum(own) / len(own)
-    cpu = {"client": used / repeat - at_server, "server": at_server}
+    client = (time.process_time() - own) / repeat
+    server = (used(servers) - before - options.background * (time.monotonic() - start)) / repeat
+    return Alone(runs, client, server)
+
+
+def reported(turns: Sequence[Alone], inputs: int) -> dict[str, Any]:
+    """All turns, of the same number of sessions each, in the words of `bench model --json`.
+
+    Processor time is the median of the turns' means.
+
+    What comes before the phases, the dial and TLS, counts as setup: processors are used for it, too.
+    """
+    runs = sorted((run for turn in turns for run in turn.runs), key=lambda each: each[0])
+    middle = runs[(len(runs) - 1) // 2]
+    cpu = {name: median(getattr(turn, name) for turn in turns) for name in ("client", "server")}
     seconds = {"seconds": middle[0], "all_seconds": [each for each, _ in runs]}
-    return {**middle[1], **seconds, "threads": 1, "network": None, "inputs": len(x), "cpu_seconds": cpu}
+    phases: dict[str, Any] = middle[1]["phases"]
+    later = sum(phase["seconds"] for name, phase in phases.items() if name != "setup")
+    phases = {**phases, "setup": {**phases["setup"], "seconds": middle[0] - later}}
+    how = {"threads": 1, "network": None, "inputs": inputs, "cpu_seconds": cpu}
+    return {**middle[1], **seconds, **how, "phases": phases}
 
 
 def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tuple[float, int]], pipe: Any) -> None:
     """A client process: begins each session when it is due, and gives its duration, or a word for what went wrong.
 
-    It says that it is ready after a session with each server, and is told when the time of the load begins.
+    With these it gives the processor seconds that it used. It says that it is ready after a session with each server,
+    and is told when the time of the load begins.
     """
     for server in servers:
         server.client().predict(x)
     pipe.send("ready")
     start: float = pipe.recv()
+    before = time.process_time()
 
     def one(due: float, server: Server) -> float | str:
         try:
@@ -151,7 +186,8 @@ def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tu
         for due, place in mine:
             time.sleep(max(0.0, start + due - time.monotonic()))
             waiting.append(pool.submit(one, due, servers[place]))
-        pipe.send([each.result() for each in waiting])
+        found = [each.result() for each in waiting]
+    pipe.send((found, time.process_time() - before))
 
 
 class Driven(NamedTuple):
@@ -180,56 +216,83 @@ def driven(
     for here in pipes:
         here.recv()
     time.sleep(1.0)
-    before, start = busy(), time.monotonic()
+    before, start = used(servers), time.monotonic()
     for here in pipes:
         here.send(start + 0.1)
     found = [here.recv() for here in pipes]
-    used = busy() - before - options.background * (time.monotonic() - start)
+    seconds = used(servers) - before - options.background * (time.monotonic() - start) + sum(own for _, own in found)
     for process in processes:
         process.join()
-    return Driven([each for part in found for each in part], used / len(moments))
+    return Driven([each for part, _ in found for each in part], seconds / len(moments))
 
 
-def contended(dialled: Sequence[Server], x: NDArray[np.float32], alone: float, options: argparse.Namespace) -> float:
-    """Processor seconds of a session while others run, where it takes `alone` seconds when it meets none.
+def contended(
+    dialled: Sequence[Server], x: NDArray[np.float32], alone: Alone, turn: int, options: argparse.Namespace
+) -> float:
+    """Processor seconds of a session while others run, in one of the turns.
 
     Sessions come at random moments for a load of their own, as many as keep the cores busy most of the time.
     """
-    number = SESSIONS * options.repeat
-    rate = BUSY * len(os.sched_getaffinity(0)) / alone
-    moments = np.sort(np.random.default_rng(1).random(number)) * number / rate
+    number = SESSIONS * len(alone.runs)
+    rate = BUSY * len(os.sched_getaffinity(0)) / (alone.client + alone.server)
+    moments = np.sort(np.random.default_rng(turn).random(number)) * number / rate
     return driven(dialled, x, moments, options).cpu_seconds
 
 
-def busy() -> float:
-    """Core seconds that all programs of the machine used so far."""
-    ticks = list(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]))
-    return (sum(ticks[:8]) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+def used(servers: Sequence[Server]) -> float:
+    """Processor seconds of the processes of these servers so far.
+
+    The scheduler counts them in nanoseconds; /proc/stat, which has those of the whole machine, counts by samples.
+    """
+    return sum(time.clock_gettime(~pid << 3 | SCHEDULED) for server in servers for pid in server.pids)
 
 
-def compared(
-    load: float, dialled: Sequence[Server], x: NDArray[np.float32], costs: Costs, options: argparse.Namespace
-) -> dict[str, Any]:
-    """A load by measurement and by simulation: so much of all cores as sessions take among others."""
-    cores = len(os.sched_getaffinity(0))
-    random = np.random.default_rng(round(1e4 * load))
-    rate = load * cores / options.busy_seconds
-    moments = np.sort(random.random(random.poisson(rate * options.seconds)) * options.seconds)
-    durations, cpu_seconds = driven(dialled, x, moments, options)
+def idle(servers: Sequence[Server]) -> float:
+    """How many cores these servers use while nothing asks them."""
+    before, start = used(servers), time.monotonic()
+    time.sleep(IDLE_SECONDS)
+    return (used(servers) - before) / (time.monotonic() - start)
+
+
+class Load(NamedTuple):
+    """Sessions that began at `moments` (N,) of a turn, in seconds, at so much of all cores."""
+
+    load: float
+    moments: NDArray[np.float64]
+    driven: Driven
+
+
+def loaded(
+    dialled: Sequence[Server], x: NDArray[np.float32], busy_seconds: float, turn: int, options: argparse.Namespace
+) -> list[Load]:
+    """All loads in one of the turns, where a session takes `busy_seconds` of processors among others."""
+    found, seconds = [], options.seconds / options.turns
+    for load in map(float, options.loads.split(",")):
+        random = np.random.default_rng((turn, round(DIGITS * load)))
+        rate = load * len(os.sched_getaffinity(0)) / busy_seconds
+        moments = np.sort(random.random(random.poisson(rate * seconds)) * seconds)
+        found.append(Load(load, moments, driven(dialled, x, moments, options)))
+    return found
+
+
+def compared(turns: Sequence[Load], costs: Costs, options: argparse.Namespace) -> dict[str, Any]:
+    """The turns of a load by measurement and by simulation."""
+    durations = [each for turn in turns for each in turn.driven.durations]
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
     balance = "door" if options.door else "turns"
-    fleet = Fleet(options.servers, cores, balance=balance, clients_share_cores=True)
-    trace = Recorded(tuple(moments.tolist()), options.seconds)
-    played = np.concatenate([run(costs, fleet, trace, seed).durations for seed in range(SEEDS)])
+    fleet = Fleet(options.servers, len(os.sched_getaffinity(0)), balance=balance, clients_share_cores=True)
+    seconds = options.seconds / options.turns
+    traces = [Recorded(tuple(turn.moments.tolist()), seconds) for turn in turns]
+    played = np.concatenate([run(costs, fleet, trace, seed).durations for trace in traces for seed in range(SEEDS)])
     found, wanted = spread(played), spread(real)
     errors = {name: found[name] / wanted[name] - 1 for name in ("p50", "p99")}  # type: ignore[operator]
     failed = [each for each in durations if isinstance(each, str)]
     return {
-        "load": load,
-        "rate": len(moments) / options.seconds,
+        "load": turns[0].load,
+        "rate": len(durations) / options.seconds,
         "sessions": len(real),
         "failed": {name: failed.count(name) for name in set(failed)},
-        "cpu_seconds": cpu_seconds,
+        "cpu_seconds": sum(turn.driven.cpu_seconds * len(turn.moments) for turn in turns) / len(durations),
         "measured": wanted,
         "simulated": found,
         "errors": errors,
@@ -247,27 +310,37 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load (60)")
     parser.add_argument("--workers", type=int, default=2, help="client processes (2)")
     parser.add_argument("--repeat", type=int, default=60, help="sessions whose costs are measured (60)")
+    parser.add_argument("--turns", type=int, default=4, help="into which costs and loads are parted (4)")
     parser.add_argument("--within", type=float, default=0.2, help="how far percentiles may be off (0.2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     options = parser.parse_args()
     x = random_examples(Model(options.model)).x
-    before = busy()
-    time.sleep(IDLE_SECONDS)
-    options.background = (busy() - before) / IDLE_SECONDS
+    alone: list[Alone] = []
+    among: list[float] = []
+    loads: list[list[Load]] = []
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        dialled = started(stack, options, Path(folder), behind_door=False)
-        report = measured(dialled, x, options.repeat, options.background)
+        servers = dialled = started(stack, options, Path(folder), behind_door=False)
         if options.door:
-            stack.close()
-            dialled = started(stack, options, Path(folder), behind_door=True)
-        costs = of(report)
-        each = costs.server_seconds + costs.client_seconds
-        options.busy_seconds = contended(dialled, x, each, options)
-        costs = costs.contended(options.busy_seconds)
-        print(f"an idle machine has {options.background:.3f} cores in use")
-        print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors", end=", ")
-        print(f"{options.busy_seconds:.4f} s among others")
-        rows = [compared(float(load), dialled, x, costs, options) for load in options.loads.split(",")]
+            behind = Path(folder) / "door"
+            behind.mkdir()
+            dialled = started(stack, options, behind, behind_door=True)
+        time.sleep(1.0)
+        options.background = idle(dialled)
+        contended(dialled, x, measured(servers, x, WARM, 0, options), 0, options)
+        for turn in range(options.turns):
+            alone.append(measured(servers, x, -(-options.repeat // options.turns), turn, options))
+            among.append(contended(dialled, x, alone[-1], turn, options))
+            loads.append(loaded(dialled, x, median(among), turn, options))
+            each = alone[-1].client + alone[-1].server
+            said = ", ".join(f"{load.driven.cpu_seconds:.4f} s" for load in loads[-1])
+            print(f"turn {turn + 1}: {each:.4f} s of processors alone, {among[-1]:.4f} s among others, {said} in loads")
+    report = reported(alone, len(x))
+    costs = of(report)
+    each, busy_seconds = costs.server_seconds + costs.client_seconds, median(among)
+    costs = costs.contended(busy_seconds)
+    print(f"servers that nothing asks use {options.background:.4f} cores")
+    print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors, {busy_seconds:.4f} s among others")
+    rows = [compared(turns, costs, options) for turns in zip(*loads, strict=True)]
     print("load  rate/s  sessions  processors  p50 measured, simulated         p99 measured, simulated")
     for row in rows:
         halves = (

@@ -74,7 +74,7 @@ impl Builder {
     fn norm(&mut self, x: &str, hidden: usize) -> String {
         let scale = Some(self.weight(&[hidden], 0.3, 1.0));
         let bias = Some(self.weight(&[hidden], 0.3, 0.0));
-        self.node(&[x], LayerNorm { epsilon: 1e-12, scale, bias })
+        self.node(&[x], LayerNorm { epsilon: 1e-12, scale, bias, rms: false })
     }
 
     fn view(&mut self, x: &str, shape: &[usize], start: usize, strides: &[usize]) -> String {
@@ -223,11 +223,11 @@ fn apply(
             bias[out] + row.enumerate().map(|(i, w)| w * x[i * positions + at]).sum::<f64>()
         };
         (0..to[0] * positions).map(|i| sum(i / positions, i % positions)).collect()
-    } else if let Some(LayerNorm { epsilon, scale, bias }) = op.get() {
+    } else if let Some(LayerNorm { epsilon, scale, bias, rms }) = op.get() {
         let (columns, rows) = (to[0], x.len() / to[0]);
         let one = |i: usize| {
             let row: Vec<f64> = x.iter().skip(i % rows).step_by(rows).copied().collect();
-            let mean = row.iter().sum::<f64>() / columns as f64;
+            let mean = if *rms { 0.0 } else { row.iter().sum::<f64>() / columns as f64 };
             let squares = row.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
             let unit = (x[i] - mean) / (squares / columns as f64 + epsilon).sqrt();
             let of = |name: &Option<String>, none| {

@@ -111,7 +111,7 @@ class FleetOptions:
     contention: Annotated[
         float | None,
         typer.Option(
-            min=1,
+            min=costs.LEAST_CONTENTION,
             max=16,
             metavar="FACTOR",
             help="Processor time of a session while all cores are busy, over that of one alone. Default: as the costs "

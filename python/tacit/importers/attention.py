@@ -100,24 +100,34 @@ def along_last_axis(weaver: Weaver, call: Call, operation: Operation) -> Values:
 
 def layer_norm(weaver: Weaver, call: Call) -> Values:
     """LayerNormalization over the last axis."""
-    stored = weaver.stored(call, call.inputs[0])
-    places = stored.places
+    places = weaver.stored(call, call.inputs[0]).places
     if int(call.attributes.get("axis", -1)) not in (-1, places.ndim - 1):
         call.refuse("over several axes", "normalise over the last axis")
     if any(call.outputs[1:]):
         call.refuse("whose mean is used", "use its first output only")
-    if not 1 < places.shape[-1] <= MOST_NORMALISED:
-        advice = f"normalise over 2 to {MOST_NORMALISED} values, as with a smaller --input-shape"
-        call.refuse(f"over {places.shape[-1]} values", advice)
     factor, bias = call.required(1, "scale"), call.constant(2, "bias")
     channels = places.shape[-1:]
     roles = {"scale": factor, "bias": np.zeros(channels, np.float32) if bias is None else bias}
     names = {role: call.store(role, np.broadcast_to(value.ravel(), channels)) for role, value in roles.items()}
+    return along_channels(weaver, call, {"op": "LayerNorm", "epsilon": call.attributes.get("epsilon", 1e-5), **names})
+
+
+def rms_norm(weaver: Weaver, call: Call) -> Values:
+    """RmsNorm of Tacit's own domain, over the last axis."""
+    return along_channels(weaver, call, {"op": "LayerNorm", "epsilon": call.attributes["epsilon"], "rms": True})
+
+
+def along_channels(weaver: Weaver, call: Call, operation: dict[str, Any]) -> Values:
+    """A norm along the last axis of what a call reads first, which is the engine's first axis."""
+    stored = weaver.stored(call, call.inputs[0])
+    places = stored.places
+    if not 1 < places.shape[-1] <= MOST_NORMALISED:
+        advice = f"normalise over 2 to {MOST_NORMALISED} values, as with a smaller --input-shape"
+        call.refuse(f"over {places.shape[-1]} values", advice)
     form = channels_first(places)
     # The engine takes factors and constants of norms of images only.
     form = form[:, None, None] if form.ndim == 1 else form
     read = weaver.draft.arranged(call, stored, form)
-    operation = {"op": "LayerNorm", "epsilon": float(call.attributes.get("epsilon", 1e-5)), **names}
     return weaver.written(call, [read], operation, tuple(form.shape), from_channels_first(places.shape))
 
 

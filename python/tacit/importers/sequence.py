@@ -11,7 +11,7 @@ from functools import wraps
 from typing import NamedTuple
 
 from tacit.importers.affine import add, gelu, in_place, multiply
-from tacit.importers.attention import gather, gemm, layer_norm, matmul, softmax, where
+from tacit.importers.attention import gather, gemm, layer_norm, matmul, rms_norm, softmax, where
 from tacit.importers.axes import concat, pad, reduce_mean, usual
 from tacit.importers.call import Call, Shape
 from tacit.importers.draft import Draft
@@ -152,6 +152,7 @@ CONVERSIONS: Mapping[str, Callable[[Weaver, Call], Values]] = {
     "Pad": beside_usual(pad),
     "ReduceMean": beside_usual(reduce_mean),
     "ReluSoftmax": relu_softmax,
+    "RmsNorm": rms_norm,
     "Smu": smooth_maximum,
     "Softmax": softmax,
     "Sub": add,

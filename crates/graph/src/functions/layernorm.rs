@@ -1,8 +1,10 @@
-//! Normalisation of a row to mean 0 and deviation 1.
+//! Normalisation of a row to mean 0 and deviation 1, or to mean square 1 alone.
 //!
 //! With `s = sum x` and `v = n*sum x^2 - s^2 = (n*deviation)^2`, of x moved above zero, the
 //! result is `x*f - s*f/n` for `f = unit*n/sqrt(v)`. The scale of x cancels, so there is none.
-//! Scaling by gamma and moving by beta are left to the linear layer that follows.
+//! Scaling by gamma and moving by beta are left to the linear layer that follows. To mean square
+//! 1 alone (RMSNorm: Zhang and Sennrich, NeurIPS 2019) the result is `x*f` for
+//! `v = n*sum x^2`, of x as it is.
 //!
 //! Factors have so many bits after the point that none is below 2^6; where results are
 //! finer than that they have none, and nothing is rounded.
@@ -42,6 +44,8 @@ pub struct LayerNorm {
     /// Width of inputs, with a bit to spare.
     pub bits: u32,
     calibration: Calibration,
+    /// Whether the mean is taken off.
+    pub centred: bool,
     /// Width of results.
     pub out_bits: u32,
     /// Bits after the point of the product with the factor.
@@ -52,9 +56,9 @@ pub struct LayerNorm {
     pub inner: u32,
     /// Width of results before they are rounded, and of sums.
     pub element: u32,
-    /// Width of the row's mean times factor, times the quotient.
+    /// Width of the row's mean times factor, times the quotient; 0 where no mean is taken off.
     pub moved: u32,
-    /// 2^shift/cols, and shift.
+    /// 2^shift/cols, and shift; none of it counts where no mean is taken off.
     pub quotient: (i64, u32),
     /// The inverse root that turns variances into factors.
     pub root: Rooted,
@@ -68,9 +72,21 @@ impl LayerNorm {
     /// For other sizes, for a least deviation above a quarter of the largest, for a unit
     /// below 1, and where results, about `unit*sqrt(cols)` at most, do not fit.
     pub fn new(cols: usize, bits: u32, calibration: Calibration, out_bits: u32) -> Result<Self> {
-        Self::rooted(cols, bits, calibration, out_bits, |octaves, peak, factor| {
-            Ok(Rooted::Table(Inverse::new(Power::Root, octaves, peak, factor)?))
-        })
+        Self::rooted(cols, bits, (calibration, true), out_bits, Self::table)
+    }
+
+    /// Derives a normalisation to mean square 1 alone: about `unit * x/max(r, least)`, with r the
+    /// root of the mean square of x's row.
+    ///
+    /// # Errors
+    /// As [`LayerNorm::new`].
+    pub fn rms(cols: usize, bits: u32, calibration: Calibration, out_bits: u32) -> Result<Self> {
+        Self::rooted(cols, bits, (calibration, false), out_bits, Self::table)
+    }
+
+    /// The inverse root by a table.
+    fn table(octaves: [u32; 2], peak: f64, factor: u32) -> Result<Rooted> {
+        Ok(Rooted::Table(Inverse::new(Power::Root, octaves, peak, factor)?))
     }
 
     /// Derives the function with inverse roots by Newton's iteration.
@@ -84,7 +100,7 @@ impl LayerNorm {
         out_bits: u32,
         (start, newton): (Start, Newton),
     ) -> Result<Self> {
-        Self::rooted(cols, bits, calibration, out_bits, |octaves, peak, _| {
+        Self::rooted(cols, bits, (calibration, true), out_bits, |octaves, peak, _| {
             Ok(Rooted::Newton(Box::new(Root::new(octaves, peak, start, newton)?)))
         })
     }
@@ -93,7 +109,7 @@ impl LayerNorm {
     fn rooted(
         cols: usize,
         bits: u32,
-        calibration: Calibration,
+        (calibration, centred): (Calibration, bool),
         out_bits: u32,
         root: impl Fn([u32; 2], f64, u32) -> Result<Rooted>,
     ) -> Result<Self> {
@@ -110,7 +126,9 @@ impl LayerNorm {
         let (up, down) = (cols.next_power_of_two().ilog2(), cols.ilog2());
         let fraction = (bits - 2 + LEAST_FACTOR).saturating_sub((unit as u64).ilog2());
         let peak = unit * cols as f64 * (1u64 << fraction) as f64 / (1u64 << (least + down)) as f64;
-        let octaves = [2 * (least + down), up - down + bits - 2 - least];
+        // The mean square of values that are all at the lower end is no deviation's.
+        let full = u32::from(!centred && up == down);
+        let octaves = [2 * (least + down), up - down + bits - 2 - least + full];
         let root = root(octaves, peak, (peak.max(4.0) as u64).ilog2() + 2)?;
         let [_, factor] = root.bits();
         let sum_bits = bits + up;
@@ -118,6 +136,7 @@ impl LayerNorm {
             cols,
             bits,
             calibration,
+            centred,
             out_bits,
             fraction,
             sum_bits,
@@ -129,7 +148,11 @@ impl LayerNorm {
         };
         plan.inner = plan.narrowest().min(out_bits);
         plan.element = (plan.inner + fraction).max(sum_bits).max(factor);
-        plan.divide(factor, down)?;
+        match centred {
+            true => plan.divide(factor, down)?,
+            false if plan.element > MOST => return Err("an RMS norm of so fine results".into()),
+            false => plan.quotient = (0, 0),
+        }
         match plan.range()[1] < 1 << (out_bits - 1) {
             true => Ok(plan),
             false => Err(too_wide.into()),
@@ -167,6 +190,11 @@ impl LayerNorm {
 
     /// Returns the results for one row.
     pub fn clear(&self, row: &[i64]) -> Vec<i64> {
+        if !self.centred {
+            let squares: i64 = row.iter().map(|x| x * x).sum();
+            let factor = self.root.clear(self.cols as i64 * squares);
+            return row.iter().map(|x| (x * factor + self.half()) >> self.fraction).collect();
+        }
         let row: Vec<i64> = row.iter().map(|x| x + self.offset()).collect();
         let sum: i64 = row.iter().sum();
         let squares: i64 = row.iter().map(|x| x * x).sum();
@@ -180,7 +208,7 @@ impl LayerNorm {
     /// last places.
     pub fn error(&self, row: &[i64]) -> f64 {
         let cols = self.cols as f64;
-        let mean = row.iter().sum::<i64>() as f64 / cols;
+        let mean = if self.centred { row.iter().sum::<i64>() as f64 / cols } else { 0.0 };
         let variance = row.iter().map(|x| (*x as f64 - mean).powi(2)).sum::<f64>() / cols;
         let deviation = variance.sqrt().max(self.least());
         let real = |x: &i64| self.calibration.unit * (*x as f64 - mean) / deviation;
@@ -196,9 +224,11 @@ impl LayerNorm {
 
     /// Returns bounds on all results.
     pub fn range(&self) -> [i64; 2] {
-        // One of n values is at most sqrt(n - 1) deviations from the mean.
+        // One of n values is at most sqrt(n - 1) deviations from the mean, and sqrt(n) roots of
+        // the mean square from zero.
         let cols = self.cols as f64;
-        let most = (self.length() * ((cols - 1.0) / cols).sqrt() + self.rounding()) as i64;
+        let others = if self.centred { cols - 1.0 } else { cols };
+        let most = (self.length() * (others / cols).sqrt() + self.rounding()) as i64;
         [-most, most]
     }
 
@@ -216,10 +246,13 @@ impl LayerNorm {
 
     /// A bound on what one result is off by the roundings of the mean and of itself.
     fn rounding(&self) -> f64 {
+        let fraction = (1u64 << self.fraction) as f64;
+        if !self.centred {
+            return self.half() as f64 / fraction;
+        }
         // The quotient is off by half of 2^-shift at most, of 2^(sum + factor - 2) at most, and
         // the mean is floored.
         let product = self.sum_bits + self.root.bits()[1] - 2;
-        let fraction = (1u64 << self.fraction) as f64;
         let quotient = (1u64 << product) as f64 / (1u64 << self.quotient.1) as f64 / 2.0;
         (quotient + 1.0 + self.half() as f64) / fraction
     }
@@ -289,6 +322,31 @@ mod tests {
                 let bound = 0.6 + largest as f64 / 64.0;
                 let bound = if plan.fraction == 0 { bound + 1.0 } else { bound };
                 assert!(plan.error(&row) <= bound, "{cols} {bits} {unit}: {}", plan.error(&row));
+            }
+        }
+    }
+
+    #[test]
+    fn errors_and_bounds_hold_where_the_mean_stays() {
+        let mut rng = Random::seeded(83);
+        for (cols, bits, least, unit, out_bits) in [
+            (576, 13, 3, 64.0, 13),
+            (576, 13, 2, 16.0, 12),
+            (512, 9, 2, 31.0, 11),
+            (7, 9, 2, 31.0, 10),
+            (384, 9, 2, 8192.0, 24),
+        ] {
+            let calibration = Calibration { least, unit };
+            let plan = LayerNorm::rms(cols, bits, calibration, out_bits).unwrap();
+            assert_eq!(plan.moved, 0);
+            let random: Vec<_> = (0..999).map(|kind| row(&mut rng, cols, bits, kind)).collect();
+            let ends = [vec![-(1 << (bits - 2)); cols], vec![0; cols]];
+            for row in random.into_iter().chain(pairs(cols, bits).step_by(7)).chain(ends) {
+                let results = plan.clear(&row);
+                let largest = results.iter().fold(0, |all, got| got.abs().max(all));
+                let squares: i64 = results.iter().map(|got| got * got).sum();
+                assert!(plan.error(&row) <= 0.6 + largest as f64 / 64.0, "{cols} {bits} {unit}");
+                assert!(largest <= plan.range()[1] && (squares as f64).sqrt() <= plan.norm());
             }
         }
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// two for the range of values.
 const DEVIATIONS: u32 = 11;
 
-/// Brings values to mean 0 and deviation 1 along the first axis, see
+/// Brings values to mean 0 and deviation 1 along the first axis, or to mean square 1 alone, see
 /// [`crate::functions::LayerNorm`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +28,9 @@ pub struct LayerNorm {
     /// The Newton iteration that computes inverse roots; a table does when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newton: Option<Newton>,
+    /// Whether no mean is taken off: the root of the mean square takes the deviation's place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rms: bool,
 }
 
 impl LayerNorm {
@@ -37,14 +40,16 @@ impl LayerNorm {
     /// The error says which of the operator's numbers cannot be, in words.
     pub fn function(&self, site: &Site<'_>) -> Check<functions::LayerNorm> {
         let columns = site.input().shape.first().copied().unwrap_or(0);
-        let Self { bits, least, unit, newton } = *self;
+        let Self { bits, least, unit, newton, rms } = *self;
         let calibration = functions::Calibration { least, unit };
         let out_bits = site.output.format.bits;
         match newton {
+            Some(_) if rms => Err("an RMS norm by Newton's iteration".into()),
             Some(newton) => {
                 let root = (Start::Affine, newton);
                 functions::LayerNorm::by_newton(columns, bits, calibration, out_bits, root)
             }
+            None if rms => functions::LayerNorm::rms(columns, bits, calibration, out_bits),
             None => functions::LayerNorm::new(columns, bits, calibration, out_bits),
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
     let shapes = program.shapes()?;
     let node = program.source.nodes[index].clone();
-    let Some(LayerNorm { scale, bias, epsilon }) = node.op.get() else { return Ok(None) };
+    let Some(LayerNorm { scale, bias, epsilon, rms }) = node.op.get() else { return Ok(None) };
     let [channels, _, _] = shapes[&node.output][..] else { return Ok(None) };
     if scale.is_none() && bias.is_none() {
         return Ok(None);
@@ -43,11 +43,11 @@ fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
     };
     let affine = Affine { factor: values(scale, 1.0), offset: values(bias, 0.0) };
     let bare = program.source.fresh(&format!("{}.bare", node.output));
-    let epsilon = *epsilon;
+    let (epsilon, rms) = (*epsilon, *rms);
     let op = affine.to_convolution(program, &node.name);
     let nodes = &mut program.source.nodes;
     nodes[index].output.clone_from(&bare);
-    nodes[index].op = LayerNorm { epsilon, scale: None, bias: None }.into();
+    nodes[index].op = LayerNorm { epsilon, scale: None, bias: None, rms }.into();
     let name = format!("{}.affine", node.name);
     let full = node.output;
     nodes.insert(
@@ -139,7 +139,8 @@ mod tests {
             ("f", &[2], &[10.0, 0.5]),
             ("o", &[2], &[1.0, -1.0]),
         ]);
-        let norm = LayerNorm { epsilon: 0.0, scale: Some("f".into()), bias: Some("o".into()) };
+        let norm =
+            LayerNorm { epsilon: 0.0, scale: Some("f".into()), bias: Some("o".into()), rms: false };
         let nodes = vec![
             node(&["x"], "n", norm.into()),
             node(&["n"], "a", conv("w")),

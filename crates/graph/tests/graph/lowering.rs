@@ -333,7 +333,7 @@ fn factors_of_a_norm_that_nothing_takes_over_are_refused() {
         let mut builder = Builder::new(1, &[6]);
         let scale = FloatTensor { shape: vec![6], data: vec![2.0; 6] };
         let scale = factors.then(|| builder.store(scale));
-        builder.push(&["x"], LayerNorm { epsilon: 1e-5, scale, bias: None }, vec![6]);
+        builder.push(&["x"], LayerNorm { epsilon: 1e-5, scale, bias: None, rms: false }, vec![6]);
         let program = builder.finish();
         let ranges = Ranges::from([("x".into(), (-1.0, 1.0)), ("t1".into(), (-3.0, 3.0))]);
         let compiled = compile(&program, &ranges, &Options::default());

@@ -58,7 +58,8 @@ fn operators() -> Vec<(Op, String)> {
             addend: Some(-3),
         })
     };
-    let layer_norm = |newton| Op::from(LayerNorm { bits: 12, least: 4, unit: 64.0, newton });
+    let layer_norm =
+        |newton| Op::from(LayerNorm { bits: 12, least: 4, unit: 64.0, newton, rms: false });
     let matmul = MatMul { accumulator_bits: 20, shift: 4, rounding: Rounding::Stochastic };
     let embedding = Embedding { rows: 7, weight_bits: 9, shift: 4, rounding: Rounding::Exact };
     let plain = r#""accumulator_bits":20,"weight_bits":8,"shift":4,"rounding":"exact""#;

@@ -44,12 +44,16 @@ pub(super) fn protocols() -> Vec<Protocol> {
             Softmax::new(rows, of, Radix::Four)
         }),
         inverse(),
-        layer_norm("layer norm", |rows, of| LayerNorm::new(rows, of, Radix::Four)),
-        layer_norm("layer norm by circuits", |rows, of| {
+        layer_norm("layer norm", centred(), |rows, of| LayerNorm::new(rows, of, Radix::Four)),
+        layer_norm("layer norm by circuits", centred(), |rows, of| {
             LayerNorm::with_circuits(rows, of, Radix::Four)
         }),
-        layer_norm("layer norm in turns", |rows, of| {
+        layer_norm("layer norm in turns", centred(), |rows, of| {
             LayerNorm::with_circuits(rows, of, Radix::Chain)?.in_turns()
+        }),
+        layer_norm("RMS norm", rms(), |rows, of| LayerNorm::new(rows, of, Radix::Four)),
+        layer_norm("RMS norm by circuits", rms(), |rows, of| {
+            LayerNorm::with_circuits(rows, of, Radix::Four)
         }),
         smu(),
         relu_softmax(),
@@ -172,14 +176,28 @@ fn inverse() -> Protocol {
     )
 }
 
+/// How rows of eight values are calibrated.
+const NORMS: functions::Calibration = functions::Calibration { least: 3, unit: 16.0 };
+
+/// The norm of rows of eight values whose mean is taken off.
+#[allow(clippy::unwrap_used)]
+fn centred() -> functions::LayerNorm {
+    functions::LayerNorm::new(8, 10, NORMS, 8).unwrap()
+}
+
+/// The norm of rows of eight values whose mean stays.
+#[allow(clippy::unwrap_used)]
+fn rms() -> functions::LayerNorm {
+    functions::LayerNorm::rms(8, 10, NORMS, 8).unwrap()
+}
+
 /// The protocol `layer_norm` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn layer_norm(
     name: &'static str,
+    clear: functions::LayerNorm,
     plan: fn(usize, &functions::LayerNorm) -> Result<LayerNorm>,
 ) -> Protocol {
-    let calibration = functions::Calibration { least: 3, unit: 16.0 };
-    let clear = functions::LayerNorm::new(8, 10, calibration, 8).unwrap();
     let plan = plan(COUNT / 8, &clear).unwrap();
     Protocol::new(
         name,
@@ -225,9 +243,8 @@ fn relu_softmax() -> Protocol {
 /// The protocol `newton_norm` on rows of eight values.
 #[allow(clippy::unwrap_used)]
 fn newton_norm() -> Protocol {
-    let calibration = functions::Calibration { least: 3, unit: 16.0 };
     let root = (Start::Affine, DIVISION);
-    let clear = functions::LayerNorm::by_newton(8, 10, calibration, 8, root).unwrap();
+    let clear = functions::LayerNorm::by_newton(8, 10, NORMS, 8, root).unwrap();
     let plan = LayerNorm::new(COUNT / 8, &clear, Radix::Four).unwrap();
     Protocol::new(
         "layer norm by Newton's iteration",

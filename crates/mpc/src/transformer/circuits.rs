@@ -140,6 +140,17 @@ pub(super) fn factor_and_mean(
     [factor, mean]
 }
 
+/// The factor of an RMS norm's row, from the sum of its squares.
+pub(super) fn factor(
+    b: &mut Builder,
+    norm: &functions::LayerNorm,
+    inverse_root: &Inverse,
+    squares: &[Wire],
+) -> Word {
+    let scaled = b.times(squares, norm.cols as u64, (inverse_root.bits - 1) as usize);
+    inverse(b, inverse_root, &scaled)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

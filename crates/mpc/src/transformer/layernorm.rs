@@ -1,9 +1,9 @@
-//! Normalisation of rows to mean 0 and deviation 1.
+//! Normalisation of rows to mean 0 and deviation 1, or to mean square 1 alone.
 //!
 //! | | |
 //! |---|---|
 //! | In | shares of x mod 2^bits, `-2^(bits-2) <= x < 2^(bits-2)`, rows of equal length; correlations |
-//! | Out | shares of about `unit * (x - mean)/max(deviation, least)` mod 2^out_bits, mean and deviation of x's row |
+//! | Out | shares of about `unit * (x - mean)/max(deviation, least)` mod 2^out_bits, mean and deviation of x's row; of an RMS norm the mean is 0, and the deviation the root of the mean square |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
 //! | Cost | a square with an extension, a product with the row's factor and, unless results are finer, a truncation per element, signs known; for wide results another extension; an inverse root and two products per row, or a garbled circuit ([`LayerNorm::cost`]) |
@@ -130,6 +130,16 @@ impl LayerNorm {
         Share::new(rows.map(sum).collect(), bits)
     }
 
+    /// Sums of squares (mod 2^squares) and values (mod 2^element) of x itself, from those of x moved
+    /// above zero by o: `sum x^2 = sum (x + o)^2 - 2*o*sum (x + o) + n*o^2`. Twice o is a power of
+    /// two, by which shares of the sum become as wide as those of the squares.
+    fn unmoved(&self, role: Role, squares: &Share, sum: &Share, wide: &Share) -> (Share, Share) {
+        let (offset, cols) = (self.function.offset(), self.function.cols as i64);
+        let moved = Share::new(sum.words().to_vec(), squares.bits());
+        let squares = squares.add_scaled(&moved, -2 * offset);
+        (squares.plus(role, cols * offset * offset), wide.plus(role, -offset))
+    }
+
     /// Rounds and extends results, as far as that is needed.
     fn finished(
         &self,
@@ -167,12 +177,18 @@ pub fn run(
     let x = x.plus(role, plan.function.offset());
     let now = ots.split(role, &plan.squares.demand())?;
     let [wide, squares] = squares::run(channel, &plan.squares, &x, now)?;
-    let sums = [plan.sums(&squares, squares.bits()), plan.sums(&wide, plan.function.sum_bits)];
+    let sum = plan.sums(&wide, plan.function.sum_bits);
+    let squares = plan.sums(&squares, squares.bits());
+    let (squares, wide) = match plan.function.centred {
+        true => (squares, wide),
+        false => plan.unmoved(role, &squares, &sum, &wide),
+    };
     let now = ots.split(role, &plan.moments.demand())?;
-    let sums = sums.each_ref();
-    let [factor, moved] = moments::run(channel, &plan.moments, &plan.product, sums, now)?;
+    let (factor, moved) =
+        moments::run(channel, &plan.moments, &plan.product, [&squares, &sum], now)?;
     let now = ots.split(role, &plan.product.demand())?;
     let product = factors::run(channel, &plan.product, &wide, &factor, now)?;
+    let Some(moved) = moved else { return plan.finished(channel, &product, ots) };
     let mut centred = Vec::with_capacity(product.len());
     for (row, moved) in product.words().chunks(plan.function.cols).zip(moved.words()) {
         centred.extend(row.iter().map(|x| x.wrapping_sub(*moved)));
@@ -257,6 +273,33 @@ mod tests {
                 let turns = plan.clone().in_turns().unwrap();
                 assert_eq!(turns.cost().bytes(), plan.cost().bytes());
                 assert!(turns.cost().rounds <= plan.cost().rounds);
+                check(&mut rng, &turns, (&values, bits), &want);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_whose_mean_stays_come_out_as_in_the_clear() {
+        let mut rng = Random::seeded(78);
+        for (cols, bits, least, unit, out_bits) in [
+            (576, 13, 3, 64.0, 13),
+            (576, 9, 2, 8192.0, 24),
+            (384, 9, 3, 100.0, 40),
+            (2, 5, 1, 4.0, 6),
+            (64, 8, 0, 7.0, 8),
+        ] {
+            let quarter = 1i64 << (bits - 2);
+            let rows = (0..9).flat_map(|kind| row(&mut rng, cols, bits, kind));
+            let values: Vec<i64> = rows.chain(vec![-quarter; cols]).chain(vec![0; cols]).collect();
+            let calibration = functions::Calibration { least, unit };
+            let function = functions::LayerNorm::rms(cols, bits, calibration, out_bits).unwrap();
+            let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
+            let ots = LayerNorm::new(11, &function, Radix::Sixteen).unwrap();
+            let circuits = LayerNorm::with_circuits(11, &function, Radix::Sixteen).unwrap();
+            for plan in [ots, circuits] {
+                check(&mut rng, &plan, (&values, bits), &want);
+                let turns = plan.clone().in_turns().unwrap();
+                assert_eq!(turns.cost().bytes(), plan.cost().bytes());
                 check(&mut rng, &turns, (&values, bits), &want);
             }
         }

@@ -1,9 +1,9 @@
-//! What a layer norm needs of each row: a factor, and what the row is moved by.
+//! What a layer norm needs of each row: a factor, and what the row is moved by unless its mean stays.
 //!
 //! | | |
 //! |---|---|
 //! | In | for each row shares of the sum of squares mod 2^squares and of the sum s mod 2^sum_bits, neither negative; correlations |
-//! | Out | shares of f, about `unit*n/sqrt(v)` for `v = n*squares - s^2`, and of `s*f/n` |
+//! | Out | shares of f, about `unit*n/sqrt(v)` for `v = n*squares - s^2`, and of `s*f/n`; where no mean is taken off, of f for `v = n*squares` |
 //! | Reveals | nothing but masked choices and openings, masked shares and labels |
 //! | Security | semi-honest, given the correlations |
 //! | Cost | by OT an extension, a square, an inverse root, a product and a truncation; or one garbled circuit, 2 rounds ([`Moments::cost`]) |
@@ -42,15 +42,50 @@ pub(super) enum Moments {
 #[derive(Clone, Debug)]
 pub(super) struct Ots {
     cols: u64,
-    quotient: u64,
     /// Width of variances.
     variance: u32,
     /// The extension of the sums of squares, where they are needed wider.
     sum: Option<Extend>,
-    squared: Square,
     root: Root,
+    mean: Option<Mean>,
+}
+
+/// What the mean of a row takes, where it is taken off.
+#[derive(Clone, Debug)]
+struct Mean {
+    squared: Square,
+    quotient: u64,
     shifted: Multiply,
-    mean: Truncate,
+    truncation: Truncate,
+}
+
+impl Mean {
+    fn new(rows: usize, function: &functions::LayerNorm, radix: Radix) -> Result<Self> {
+        let functions::LayerNorm { element, moved, sum_bits, quotient, .. } = *function;
+        let [variance, factor] = function.root.bits();
+        let known = |bits| Factor { bits, sign: Sign::NonNegative };
+        Ok(Self {
+            squared: Square::new(rows, known(sum_bits), variance, radix)?,
+            quotient: quotient.0 as u64,
+            shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
+            truncation: Truncate::new(rows, moved, quotient.1, element, radix)?,
+        })
+    }
+
+    /// What every row is moved by, `sum*factor/cols`.
+    fn moved(
+        &self,
+        channel: &mut Channel,
+        sum: &Share,
+        factor: &Share,
+        mut ots: Correlations,
+    ) -> Result<Share> {
+        let now = ots.split(channel.role(), &self.shifted.demand())?;
+        let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
+        let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
+        let scaled = Share::new(scaled, self.shifted.out_bits());
+        truncate::run(channel, &self.truncation, &scaled, ots)
+    }
 }
 
 /// How a row's factor is found.
@@ -108,19 +143,14 @@ impl Moments {
         function: &functions::LayerNorm,
         radix: Radix,
     ) -> Result<Self> {
-        let functions::LayerNorm { cols, element, moved, sum_bits, quotient, .. } = *function;
-        let ([variance, factor], squares) = (function.root.bits(), squares_bits(function));
-        let known = |bits| Factor { bits, sign: Sign::NonNegative };
+        let ([variance, _], squares) = (function.root.bits(), squares_bits(function));
         let extend = || Extend::new(rows, squares, variance, Sign::NonNegative, radix);
         Ok(Self::Ots(Box::new(Ots {
-            cols: cols as u64,
-            quotient: quotient.0 as u64,
+            cols: function.cols as u64,
             variance,
             sum: (squares < variance).then(extend).transpose()?,
-            squared: Square::new(rows, known(sum_bits), variance, radix)?,
             root: Root::new(roots, &function.root, radix)?,
-            shifted: Multiply::new(rows, [known(sum_bits), known(factor)], moved, radix)?,
-            mean: Truncate::new(rows, moved, quotient.1, element, radix)?,
+            mean: function.centred.then(|| Mean::new(rows, function, radix)).transpose()?,
         })))
     }
 
@@ -135,13 +165,16 @@ impl Moments {
         circuits::check(root)?;
         let squares = squares_bits(function);
         let circuit = |values: &[Word], b: &mut Builder| match values {
+            [squares] => vec![circuits::factor(b, function, root, squares)],
             [squares, sum] => circuits::factor_and_mean(b, function, root, [squares, sum]).into(),
             _ => Vec::new(),
         };
         // Neither has its top bit.
         let widths = [squares - 1, function.sum_bits - 1];
         let to = [root.out_bits, function.element].map(Ring::Power);
-        Garbled::lists(rows, Ring::Power(squares), &widths, circuit, &to).map(Self::Circuit)
+        let lists = if function.centred { 2 } else { 1 };
+        let (widths, to) = (&widths[..lists], &to[..lists]);
+        Garbled::lists(rows, Ring::Power(squares), widths, circuit, to).map(Self::Circuit)
     }
 
     /// AND gates of all rows: none by OT.
@@ -172,17 +205,20 @@ impl Moments {
 impl Ots {
     fn demand(&self) -> Demand {
         let sum = self.sum.as_ref().map(Extend::demand).unwrap_or_default();
-        let factor = sum + self.squared.demand() + self.root.demand();
-        factor + self.shifted.demand() + self.mean.demand()
+        let Some(mean) = &self.mean else { return sum + self.root.demand() };
+        let factor = sum + mean.squared.demand() + self.root.demand();
+        factor + mean.shifted.demand() + mean.truncation.demand()
     }
 
     fn cost(&self) -> Cost {
         let sum = self.sum.as_ref().map_or(Cost::NONE, Extend::cost);
-        let factor = sum.then(self.squared.cost()).then(self.root.cost());
-        factor.then(self.shifted.cost()).then(self.mean.cost())
+        let Some(mean) = &self.mean else { return sum.then(self.root.cost()) };
+        let factor = sum.then(mean.squared.cost()).then(self.root.cost());
+        factor.then(mean.shifted.cost()).then(mean.truncation.cost())
     }
 
-    /// `cols*squares - sum^2`, from shares of the sums of squares.
+    /// `cols*squares - sum^2`, or `cols*squares` where no mean is taken off, from shares of the
+    /// sums of squares.
     fn variance(
         &self,
         channel: &mut Channel,
@@ -198,29 +234,17 @@ impl Ots {
             }
             None => squares.narrow(self.variance)?,
         };
-        let now = ots.split(role, &self.squared.demand())?;
-        let squared = square::run(channel, &self.squared, sum, now)?;
         let scaled = squares.words().iter().map(|word| word.wrapping_mul(self.cols));
-        Ok(Share::new(scaled.collect(), self.variance).add_scaled(&squared, -1))
-    }
-
-    /// What every row is moved by, `sum*factor/cols`.
-    fn moved(
-        &self,
-        channel: &mut Channel,
-        sum: &Share,
-        factor: &Share,
-        mut ots: Correlations,
-    ) -> Result<Share> {
-        let now = ots.split(channel.role(), &self.shifted.demand())?;
-        let product = multiply::run(channel, &self.shifted, sum, factor, now)?;
-        let scaled = product.words().iter().map(|word| word.wrapping_mul(self.quotient)).collect();
-        let scaled = Share::new(scaled, self.shifted.out_bits());
-        truncate::run(channel, &self.mean, &scaled, ots)
+        let scaled = Share::new(scaled.collect(), self.variance);
+        let Some(mean) = &self.mean else { return Ok(scaled) };
+        let now = ots.split(role, &mean.squared.demand())?;
+        let squared = square::run(channel, &mean.squared, sum, now)?;
+        Ok(scaled.add_scaled(&squared, -1))
     }
 }
 
-/// Runs the protocol: the factors, as many as `product` takes, and what each row is moved by.
+/// Runs the protocol: the factors, as many as `product` takes, and what each row is moved by, if
+/// it is.
 ///
 /// # Errors
 /// [`Error::Misuse`] when the shares or the correlations do not fit the plan,
@@ -231,19 +255,27 @@ pub(super) fn run(
     product: &Factors,
     [squares, sum]: [&Share; 2],
     mut ots: Correlations,
-) -> Result<[Share; 2]> {
+) -> Result<(Share, Option<Share>)> {
     match plan {
         Moments::Ots(plan) => {
             let variance = plan.variance(channel, squares, sum, &mut ots)?;
             let now = ots.split(channel.role(), &plan.root.demand())?;
             let factor = plan.root.run(channel, &product.spread(variance), now)?;
-            let moved = plan.moved(channel, sum, &product.by_row(&factor), ots)?;
-            Ok([factor, moved])
+            let moved = match &plan.mean {
+                Some(mean) => Some(mean.moved(channel, sum, &product.by_row(&factor), ots)?),
+                None => None,
+            };
+            Ok((factor, moved))
         }
         Moments::Circuit(plan) => {
-            let both = Share::new([squares.words(), sum.words()].concat(), squares.bits());
-            let found = garbled::run_all(channel, plan, &both, ots)?;
-            found.try_into().map_err(|_| defect("a factor of a layer norm came without its mean"))
+            let lists = match plan.inputs() == squares.len() {
+                true => squares.words().to_vec(),
+                false => [squares.words(), sum.words()].concat(),
+            };
+            let both = Share::new(lists, squares.bits());
+            let mut found = garbled::run_all(channel, plan, &both, ots)?.into_iter();
+            let factor = found.next().ok_or_else(|| defect("a layer norm has no factor"))?;
+            Ok((factor, found.next()))
         }
     }
 }

@@ -11,6 +11,8 @@ from tacit.session.network import Network
 
 PHASES = ("setup", "offline", "online")
 LOOPBACK = Network(0.0, float("inf"))
+LEAST_CONTENTION = 0.5
+"""Sessions on busy cores take at least this part of the processor time of a session alone."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Costs:
     Phases are the means of all repeats, to which the factors are relative, so that these do not change how much is
     computed in all. `egress_bytes` go from the server to the client. `network` is the link that the session was
     planned for. `contention` says how many times the processor time of a session alone one takes while all cores of a
-    machine are busy with others.
+    machine are busy with others: more where they share caches and memory, and less where a session alone finds its
+    cores asleep.
     """
 
     model: str
@@ -84,13 +87,14 @@ class Costs:
     def contended(self, busy_seconds: float) -> "Costs":
         """Costs with the contention of sessions that take `busy_seconds` of processors while all cores are busy.
 
-        Parties that compute at the same time slow each other in the measured session already.
+        Parties that compute at the same time slow each other in the measured session already. It is at least
+        `LEAST_CONTENTION`.
         """
         together = 2 * sum(phase.both for phase in self.phases)
         alone = self.server_seconds + self.client_seconds - together
         if alone <= 0:
             return self
-        return replace(self, contention=max(1.0, (busy_seconds - together) / alone))
+        return replace(self, contention=max(LEAST_CONTENTION, (busy_seconds - together) / alone))
 
 
 def link_of(text: str | None) -> Network:

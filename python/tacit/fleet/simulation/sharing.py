@@ -17,7 +17,7 @@ NEAR = 1e-12
 
 
 def slowness(contention: float, tasks: float, capacity: float) -> float:
-    """How many times its time alone a task takes of a core while so many `tasks` run.
+    """How many times its time alone a task takes of a core while so many `tasks` run, below 1 where it takes less.
 
     It is 1 for one task and `contention` while all cores are busy, and grows evenly between them.
     """
@@ -30,7 +30,7 @@ class Sharing:
     """A capacity in tasks that run at full speed: the cores of a machine, or the streams that fill a card."""
 
     def __init__(self, env: Environment, capacity: float, contention: float = 1.0) -> None:
-        """An idle one; `capacity` is above 0, `contention` (1 or more) that of `slowness`."""
+        """An idle one; `capacity` is above 0, `contention` (above 0) that of `slowness`."""
         self.env = env
         self.capacity = capacity
         self.contention = contention

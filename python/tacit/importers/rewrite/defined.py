@@ -5,16 +5,19 @@ from onnx import AttributeProto, helper
 
 from tacit.importers.unified import DOMAIN, parameter
 
-COMBINATIONS, MISH, SILU = "Combinations", "Mish", "Silu"
+COMBINATIONS, MISH, RMS_NORM, SILU = "Combinations", "Mish", "RmsNorm", "Silu"
 NUMBERS_SINCE = 12
 """The opset since which a function can read an attribute as a tensor; before it there is only SiLU of slope 1."""
+AXES_SINCE = 18
+"""The opset since which axes of means are an input."""
 
 
 def functions(opset: int) -> list[onnx.FunctionProto]:
     """The functions in operators of ONNX.
 
     `Silu` is `x*sigmoid(alpha*x)`, `Mish` is `x*tanh(softplus(x))`, and `Combinations` are sums of three tensors
-    (N, 1, ...) times `factors`, three a sum, side by side along the first axis behind the batch.
+    (N, 1, ...) times `factors`, three a sum, side by side along the first axis behind the batch. `RmsNorm` is `x`
+    over the root of its mean square along the last axis, with `epsilon` below the root.
     """
     versions = [helper.make_opsetid("", opset)]
     scaled = [parameter("alpha"), helper.make_node("Mul", ["x", "alpha"], ["scaled"])] if opset >= NUMBERS_SINCE else []
@@ -38,10 +41,23 @@ def functions(opset: int) -> list[onnx.FunctionProto]:
         helper.make_node("Concat", ["a", "b", "c"], ["all"], axis=1),
         helper.make_node("Conv", ["all", "weight"], ["y"]),
     ]
+    along = [helper.make_node("Constant", [], ["axes"], value_ints=[-1])] if opset >= AXES_SINCE else []
+    mean = helper.make_node("ReduceMean", ["square", "axes"] if along else ["square"], ["mean"])
+    if not along:
+        mean.attribute.append(helper.make_attribute("axes", [-1]))
+    rms = [
+        parameter("epsilon"),
+        *along,
+        helper.make_node("Mul", ["x", "x"], ["square"]),
+        mean,
+        helper.make_node("Add", ["mean", "epsilon"], ["above"]),
+        helper.make_node("Sqrt", ["above"], ["root"]),
+        helper.make_node("Div", ["x", "root"], ["y"]),
+    ]
     since = opset >= NUMBERS_SINCE
     three = helper.make_function(DOMAIN, COMBINATIONS, ["a", "b", "c"], ["y"], combinations, versions, ["factors"])
     return [
-        *([three] if since else []),
+        *([three, helper.make_function(DOMAIN, RMS_NORM, ["x"], ["y"], rms, versions, ["epsilon"])] if since else []),
         helper.make_function(DOMAIN, SILU, ["x"], ["y"], silu, versions, attribute_protos=[alpha]),
         helper.make_function(DOMAIN, MISH, ["x"], ["y"], mish, versions),
     ]

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from tacit.importers.call import Shape
 from tacit.importers.rearrange import axis_of
+from tacit.importers.rewrite.defined import NUMBERS_SINCE, RMS_NORM
 from tacit.importers.rewrite.writer import Writer
+from tacit.importers.unified import DOMAIN
 
 SINGLE_SINCE = 13
 """The opset since which a softmax is along one axis."""
@@ -67,10 +69,13 @@ def layer_normalization(w: Writer) -> str | None:
 def root_mean_square(w: Writer, x: str, shape: Shape, axis: int, epsilon: float) -> str:
     """Write `x` of `shape` divided by the root of its mean square over the axes from `axis` on, as rows.
 
-    What is normalised is `x` beside its negative: that has mean 0, and the same mean square.
+    At opsets that have no functions with attributes, what is normalised is `x` beside its negative: that has mean 0,
+    and the same mean square.
     """
     count = math.prod(shape[axis:])
     rows = w.reshape(x, math.prod(shape[:axis]), count)
+    if w.opset >= NUMBERS_SINCE:
+        return w.put(RMS_NORM, rows, domain=DOMAIN, epsilon=epsilon)
     both = w.put("Concat", rows, w.put("Neg", rows), axis=2)
     return w.slice(normalised(w, both, epsilon), 1, 0, count)
 

@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 const MARGIN: f64 = 1.1;
 /// Most bits of activations that sums of a norm have room for.
 const MOST_BITS: u32 = 9;
+/// Most bits of activations before a norm that takes no mean off.
+const MOST_RMS_BITS: u32 = 11;
 
-/// Brings values to mean 0 and deviation 1 along the first axis, then per channel times
-/// `scale` plus `bias` where there are such.
+/// Brings values to mean 0 and deviation 1 along the first axis, or to mean square 1 alone, then
+/// per channel times `scale` plus `bias` where there are such.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerNorm {
@@ -30,6 +32,9 @@ pub struct LayerNorm {
     /// Name of the constants, of shape `[channels]`.
     #[serde(default)]
     pub bias: Option<String>,
+    /// Whether no mean is taken off, as in RMSNorm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rms: bool,
 }
 
 impl SourceOperator for LayerNorm {
@@ -59,7 +64,7 @@ impl SourceOperator for LayerNorm {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let all = levels(finest(values) + HIDDEN_BITS);
+        let all = levels(self.finest(values) + HIDDEN_BITS);
         let input = side(values.range(0)?) * MARGIN / all;
         let columns = values.shape(0)[0] as f64;
         Ok(vec![(Place::Input(0), input), (Place::Output, columns.sqrt() / (all - 1.0))])
@@ -78,7 +83,7 @@ impl SourceOperator for LayerNorm {
         }
         // A table's values are what they are.
         if !step.values().is_looked_up(0) {
-            let bits = finest(&*step.values()) + HIDDEN_BITS + 1;
+            let bits = self.finest(&*step.values()) + HIDDEN_BITS + 1;
             let range = step.values().range(0)?;
             clip_within(step, 0, "clip", range, bits)?;
         }
@@ -87,13 +92,16 @@ impl SourceOperator for LayerNorm {
         // A sign, and a bit to spare for the extension.
         let bits = (unit * columns.sqrt() + 2.0).log2().ceil() as u32 + 2;
         let newton = step.newton().then_some(NORM);
-        let operator = ops::LayerNorm { bits: LATER, least: LATER / 3, unit, newton };
+        let operator =
+            ops::LayerNorm { bits: LATER, least: LATER / 3, unit, newton, rms: self.rms };
         let format = Format { bits, scale: 1.0 / unit, signed: true };
         extended(step, IntegerNode { format, ..IntegerNode::new(operator, &[0], 1.0, true) })
     }
 }
 
-/// The bits of activations that a norm works with: wider values would not fit its sums.
-fn finest(values: &dyn Values) -> u32 {
-    values.activation_bits().min(MOST_BITS)
+impl LayerNorm {
+    /// The bits of activations that the norm works with: wider values would not fit its sums.
+    fn finest(&self, values: &dyn Values) -> u32 {
+        values.activation_bits().min(if self.rms { MOST_RMS_BITS } else { MOST_BITS })
+    }
 }
