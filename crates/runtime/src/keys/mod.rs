@@ -6,6 +6,8 @@ pub(crate) mod lola;
 pub(crate) mod sealed;
 mod slots;
 
+use std::sync::Arc;
+
 use he::rlwe::{self, Params, PublicKey, SecretKey, UnfoldKey, noise};
 use pricing::{Unit, Work};
 use ring::Random;
@@ -170,6 +172,9 @@ impl ClientKeys {
     }
 }
 
+/// The public key of each degree, and keys for unfolding.
+type DegreeKeys = (Vec<Arc<PublicKey>>, Vec<Arc<UnfoldKey>>);
+
 impl ServerKeys {
     /// Receives the keys that `plan` needs; those of clients who come back may be in `cache`.
     ///
@@ -191,7 +196,7 @@ impl ServerKeys {
         plan: &Plan,
         needed: &[Params],
         agreed: &Agreed,
-    ) -> Result<(Vec<PublicKey>, Vec<UnfoldKey>)> {
+    ) -> Result<DegreeKeys> {
         if needed.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
@@ -201,14 +206,16 @@ impl ServerKeys {
         let mut keys = Vec::with_capacity(needed.len());
         for params in needed {
             let (seed, body) = (agreed.key_seed(params.degree()), bodies.next());
-            keys.push(PublicKey::new(*params, &seed, body.ok_or_else(absent)?).map_err(refused)?);
+            let key = PublicKey::new(*params, &seed, body.ok_or_else(absent)?);
+            keys.push(Arc::new(key.map_err(refused)?));
         }
         let mut unfold = Vec::new();
         for (params, levels) in unfolding(plan) {
             let seed = agreed.key_seed(params.degree());
             let count = unfold_layout(params, levels)?.len();
             let bodies: Vec<Vec<u64>> = bodies.by_ref().take(count).collect();
-            unfold.push(UnfoldKey::new(params, levels, &seed, &bodies).map_err(refused)?);
+            let key = UnfoldKey::new(params, levels, &seed, &bodies).map_err(refused)?;
+            unfold.push(Arc::new(key));
         }
         Ok((keys, unfold))
     }

@@ -259,7 +259,7 @@ impl Preprocess for CoefficientLayer {
                 ClientAsked::ask(cx.channel, &self.layer, key, worker).map(Asked::new)
             }
             Party::Server { keys, weights, .. } => {
-                let (keys, weights) = (keys.for_folded(degree)?, weights.of(cx.node)?);
+                let (keys, weights) = (keys.shared(degree)?, weights.shared(cx.node)?);
                 ServerAsked::read(cx.channel, &self.layer, keys, weights, worker).map(Asked::new)
             }
         }
@@ -277,7 +277,7 @@ impl Preprocess for CoefficientLayer {
             }
             Party::Server { .. } => {
                 let asked: ServerAsked = asked.take()?;
-                asked.finish(cx.channel, &self.layer).map(Preprocessed::new)
+                asked.finish(cx.channel).map(Preprocessed::new)
             }
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod offers;
 pub(crate) mod rates;
 mod search;
 mod shared;
+mod sources;
 mod ways;
 pub(crate) mod widths;
 

@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 
 use graph::Graph;
 use mpc::Demand;
-use ot::Source;
-use pricing::fixed::link::BITS_PER_SECOND;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
 use super::rates::Conditions;
 use super::shared::{Shared, asked, highest};
+use super::sources::{name, sourcing};
 use super::ways::{Levels, Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
+use crate::preprocess::segments::segments;
 use crate::step::correlations::Schedules;
 use crate::step::spent::Spent;
 use crate::step::spent::counted;
@@ -109,7 +109,7 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
         let mut demand = plan.demand();
         for _ in 0..TURNS {
             let marginal = search.marginal(&demand, tried);
-            for by_step in search.choose(marginal) {
+            for by_step in search.choose(marginal, search.waits(&plan)) {
                 let next = Plan::chosen(graph.clone(), tried, by_step)?;
                 demand = next.demand();
                 let taken = search.seconds(&next);
@@ -125,15 +125,6 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     Ok(Found { plan, seconds, alternatives, sources })
 }
 
-/// A source, for people.
-fn name(settings: Settings) -> String {
-    let bandwidth = settings.bandwidth.map_or(0, std::num::NonZeroU64::get);
-    match settings.ot {
-        Source::Auto => format!("auto for {} Mbit/s", bandwidth / 1_000_000),
-        other => other.to_string(),
-    }
-}
-
 /// Plans with `options` for every step that has it, and the default for the rest.
 ///
 /// # Errors
@@ -147,22 +138,6 @@ pub fn uniform(graph: &Graph, settings: Settings, options: StepOptions) -> Resul
         }
     }
     Plan::chosen(graph.clone(), settings, by_step)
-}
-
-/// The sources to try: one that was asked for, or all, the automatic one as for links of
-/// several speeds, since it estimates for another machine than this.
-fn sourcing(settings: Settings) -> Vec<Settings> {
-    if settings.ot != Source::Auto {
-        return vec![settings];
-    }
-    let known = settings.bandwidth.map_or(BITS_PER_SECOND, std::num::NonZeroU64::get);
-    let speeds = [known, known / 8, known.saturating_mul(8)];
-    let auto = speeds
-        .into_iter()
-        .map(|speed| Settings { bandwidth: std::num::NonZeroU64::new(speed), ..settings });
-    let soft = [Source::SoftSpoken2, Source::SoftSpoken4, Source::SoftSpoken8];
-    let named = soft.into_iter().chain([Source::Ferret]).map(|ot| Settings { ot, ..settings });
-    auto.chain(named).collect()
 }
 
 pub(super) struct Search<'a> {
@@ -196,7 +171,7 @@ impl Search<'_> {
     /// The predicted seconds of the steps of the default plan, without its correlations.
     fn steps(&self, plain: &Plan) -> f64 {
         let marginal = self.marginal(&plain.demand(), plain.settings());
-        let priced = self.priced(marginal);
+        let priced = self.priced(marginal, usize::MAX);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
         self.cheapest(&first, None, Shared { early: true, garbled: true, levels: self.asked() }).0
@@ -204,7 +179,7 @@ impl Search<'_> {
 
     /// The least time of all steps at this price of a correlation.
     fn least(&self, marginal: Marginal) -> f64 {
-        let [plainly, early] = self.either(&self.priced(marginal));
+        let [plainly, early] = self.either(&self.priced(marginal, usize::MAX));
         plainly.0.min(early.0)
     }
 
@@ -252,8 +227,15 @@ impl Search<'_> {
         Marginal { seconds: seconds.max(0.0) / all, bytes: bytes as f64 / all }
     }
 
-    /// A way without what its rounds take.
-    fn price(&self, way: &Way, marginal: Marginal) -> Priced {
+    /// The first step behind the first segment of a plan, if there is a link on which the server waits.
+    fn waits(&self, plan: &Plan) -> usize {
+        let second = segments(plan.steps()).into_iter().nth(1).map(|segment| segment.start);
+        second.filter(|_| self.conditions.link.is_some()).unwrap_or(usize::MAX)
+    }
+
+    /// A way without what its rounds take, of which the server may do some while it `waits`.
+    fn price(&self, way: &Way, marginal: Marginal, waits: bool) -> Priced {
+        let before = if waits { way.while_waiting } else { way.before };
         let made = correlations(&way.demand) * marginal.seconds;
         let prepared = Spent {
             cost: mpc::garbled::prepare_cost(&way.demand.circuits),
@@ -263,7 +245,7 @@ impl Search<'_> {
             Spent { cost: Cost { rounds: 0, ..spent.cost }, ..spent }.beside_others()
         };
         let online = self.conditions.seconds(still(way.spent));
-        let offline = [prepared, way.before]
+        let offline = [prepared, before]
             .map(|spent| self.conditions.seconds(still(spent)))
             .iter()
             .sum::<f64>();
@@ -278,13 +260,17 @@ impl Search<'_> {
         self.conditions.seconds(Spent::sending(round))
     }
 
-    /// The best ways at this price; where it might be better, with some preprocessed layers, too.
-    fn choose(&self, marginal: Marginal) -> Vec<OptionsByStep> {
-        let priced = self.priced(marginal);
-        let [plainly, early] = self.either(&priced);
+    /// The best ways at this price; where it might be better, with some preprocessed layers, too, and
+    /// with more of them where the server waits, from step `waits` on.
+    fn choose(&self, marginal: Marginal, waits: usize) -> Vec<OptionsByStep> {
+        let [plainly, early] = self.either(&self.priced(marginal, usize::MAX));
         let better = early.0 < plainly.0;
+        let waiting = (waits < self.ways.len()).then(|| self.either(&self.priced(marginal, waits)));
+        let waiting = waiting.map(|[_, early]| early);
         let mut all = Vec::new();
-        for (_, trail) in std::iter::once(plainly).chain(Some(early).filter(|_| better)) {
+        for (_, trail) in
+            std::iter::once(plainly).chain(Some(early).filter(|_| better)).chain(waiting)
+        {
             let mut by_step = OptionsByStep::default();
             for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
                 by_step.set(step, ways.get(at).map(|way| way.options).unwrap_or_default());
@@ -294,9 +280,12 @@ impl Search<'_> {
         all
     }
 
-    fn priced(&self, marginal: Marginal) -> Vec<Vec<Priced>> {
-        let of = |ways: &Vec<Way>| ways.iter().map(|way| self.price(way, marginal)).collect();
-        self.ways.iter().map(of).collect()
+    /// All ways at this price; from step `waits` on the server does some of the work while it waits.
+    fn priced(&self, marginal: Marginal, waits: usize) -> Vec<Vec<Priced>> {
+        let of = |(step, ways): (usize, &Vec<Way>)| {
+            ways.iter().map(|way| self.price(way, marginal, step >= waits)).collect()
+        };
+        self.ways.iter().enumerate().map(of).collect()
     }
 
     /// The least time, and the ways that take it, of those that `shared` allows; one step's way may
@@ -339,7 +328,7 @@ impl Search<'_> {
 
     /// For each step what its other ways would take.
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
-        let priced = self.priced(marginal);
+        let priced = self.priced(marginal, self.waits(plan));
         let early = (0..plan.steps().len()).any(|step| plan.options().of(step).is_early());
         let garbled = plan.steps().iter().any(|step| !step.demand().circuits.is_empty());
         let shared = Shared { early, garbled, levels: highest(self.asked(), asked(plan)) };

@@ -3,11 +3,14 @@
 use he::rlwe;
 use mpc::Demand;
 use mpc::compare::Radix;
+use pricing::{Unit, Work};
 
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::trees::TreesLayer;
 use crate::plan::Plan;
 use crate::plan::options::{Function, Products, StepOptions};
+use crate::preprocess::costs::parted;
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
 use crate::step::spent::Spent;
 use crate::step::{Action, Step};
 use crate::suites;
@@ -21,6 +24,8 @@ pub(super) struct Way {
     pub(super) spent: Spent,
     /// Before, in an exchange with other steps.
     pub(super) before: Spent,
+    /// The same behind the first segment, with little for the work that the server does while it waits.
+    pub(super) while_waiting: Spent,
     /// Levels of the keys for unfolding that it asks for.
     pub(super) levels: Levels,
 }
@@ -41,7 +46,7 @@ impl Way {
     pub(super) fn new(options: StepOptions, step: &Step) -> Self {
         let demand = step.mask_demand() + step.demand();
         let (spent, before, levels) = (step.spent(), step.before(), levels(step));
-        Self { options, demand, spent, before, levels }
+        Self { options, demand, spent, before, while_waiting: while_waiting(step), levels }
     }
 
     /// Whether it has circuits garbled before.
@@ -53,6 +58,23 @@ impl Way {
     pub(super) fn equals(&self, other: &Self) -> bool {
         (&self.demand, self.spent.cost, self.before.cost)
             == (&other.demand, other.spent.cost, other.before.cost)
+    }
+}
+
+/// What a second of the server's waits is worth, in seconds of the session: there are not as many as one likes.
+const WAITING: f64 = 0.25;
+
+/// What a step takes before its input exists, with little for what the server does while it waits.
+fn while_waiting(step: &Step) -> Spent {
+    let before = step.before();
+    let layer = step.linear().and_then(LinearProtocol::preprocess);
+    match layer.map(Preprocess::exchange) {
+        Some(Exchange::Encryption) => {
+            let (at_once, later) = parted(before.work);
+            let all = Unit::ALL.iter().map(|unit| Work::of(*unit, WAITING * later.units(*unit)));
+            Spent { work: at_once + all.sum(), ..before }
+        }
+        _ => before,
     }
 }
 
@@ -73,8 +95,8 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
                 ways.extend(functions.iter().map(|(function, step)| {
                     let spent = product.first().then(step.after());
                     let (options, before) = (options.and(*function), product.before());
-                    let levels = levels(&product);
-                    Way { options, demand: step.demand(), spent, before, levels }
+                    let (levels, while_waiting) = (levels(&product), while_waiting(&product));
+                    Way { options, demand: step.demand(), spent, before, while_waiting, levels }
                 }));
             }
         }

@@ -4,11 +4,13 @@
 //! nothing of it: the ciphertexts of masks and the corrections of the OTs that the server sends.
 //! The server answers them behind the last flight, so that they cost no rounds of their own.
 
-use mpc::{Correlations, Demand};
+use mpc::Demand;
 use wire::{Cost, Phase, Result};
 
 use super::costs::ask_costs;
-use super::layers::{self, Ahead, LayerAt, ask, groups, layers_of, run_demand};
+use super::layers::{
+    self, Ahead, LayerAt, ask_first, first_asked, first_of, layers_of, run_demand,
+};
 use super::segments::segments;
 use crate::step::Step;
 use crate::step::context::Endpoint;
@@ -19,17 +21,15 @@ use crate::step::spent::{Part, Spent};
 /// What the first run of these steps can send ahead: the correlations that it takes first, and the
 /// layers that ask first. With `stores` whole runs are preprocessed.
 fn of(steps: &[Step], stores: bool) -> (Demand, Vec<LayerAt<'_>>) {
-    let exchange = Exchange::Encryption;
-    let (demand, layers) = if stores {
-        (run_demand(steps), layers_of(steps.iter().enumerate(), exchange, true))
-    } else {
-        let segment = segments(steps).into_iter().next().unwrap_or_default();
-        let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
-        let only = some.clone().map(|(_, step)| step);
-        (layers::demand(only, Step::demand_before_run), layers_of(some, exchange, false))
-    };
-    let first = groups(&layers, exchange).first().map_or(0, |group| group.len());
-    (demand, layers.into_iter().take(first).collect())
+    if stores {
+        let mut layers = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
+        layers.truncate(first_of(&layers));
+        return (run_demand(steps), layers);
+    }
+    let segment = segments(steps).into_iter().next().unwrap_or_default();
+    let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+    let only = some.clone().map(|(_, step)| step);
+    (layers::demand(only, Step::demand_before_run), first_asked(some))
 }
 
 /// Sends what the first run of these steps can send ahead, or receives it.
@@ -40,7 +40,7 @@ pub(crate) fn exchange(end: &mut Endpoint<'_>, steps: &[Step], stores: bool) -> 
     let mut ahead = Ahead::default();
     end.source.set_threads(end.party.threads());
     let (demand, layers) = of(steps, stores);
-    ask(end, &layers, &mut Correlations::default(), &mut ahead.asked)?;
+    ahead.asked = ask_first(end, &layers)?;
     ahead.ots = end.source.first(end.channel, &demand)?;
     Ok(ahead)
 }

@@ -1,6 +1,7 @@
 //! What preprocessing costs, part by part, in the order in which it runs.
 
 use mpc::Demand;
+use pricing::{Unit, Work};
 use wire::Phase;
 
 use super::layers::{LayerAt, groups, layers_of, run_demand};
@@ -9,6 +10,9 @@ use crate::step::Step;
 use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Spent};
+
+/// Work on a mask that is not the server's, or goes with the messages.
+const AT_ONCE: [Unit; 2] = [Unit::Encrypted, Unit::Kept];
 
 /// What [`preprocess_layers`](super::layers::preprocess_layers) costs, of which the first
 /// group has `asked` before.
@@ -38,6 +42,26 @@ pub(crate) fn layer_costs(
 
 fn part(index: usize, spent: Spent) -> Part {
     Part::new(Phase::Preprocess, Some(index), spent)
+}
+
+/// What the layers of the next window send that ask in the one of this number, which the server
+/// multiplies while it waits in that.
+pub(crate) fn early_costs(group: &[LayerAt<'_>], window: usize) -> Vec<Part> {
+    let mut costs = ask_costs(group);
+    for part in &mut costs {
+        let later;
+        (part.spent.work, later) = parted(part.spent.work);
+        part.later = Some((window, later));
+    }
+    costs
+}
+
+/// The work of a layer on a mask that goes with its messages, and what the server does while it waits.
+pub(crate) fn parted(work: Work) -> (Work, Work) {
+    let at_once = |sign: f64| -> Work {
+        AT_ONCE.iter().map(|unit| Work::of(*unit, sign * work.units(*unit))).sum()
+    };
+    (at_once(1.0), work + at_once(-1.0))
 }
 
 /// What the layers of a group send that ask together.

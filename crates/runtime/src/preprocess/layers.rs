@@ -3,6 +3,7 @@
 //! much memory.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
@@ -89,6 +90,35 @@ pub(crate) fn groups<'a, 's>(
     }
 }
 
+/// The layers among `steps` that can ask before the steps begin: those of the first group of ciphertexts.
+pub(crate) fn first_asked<'a>(steps: impl Iterator<Item = (usize, &'a Step)>) -> Vec<LayerAt<'a>> {
+    let mut layers = layers_of(steps, Exchange::Encryption, false);
+    layers.truncate(first_of(&layers));
+    layers
+}
+
+/// The segments whose layers ask first when the segment at `place` begins: before correlations are exchanged
+/// for the next one, and after that. Each but the first asks two segments ahead, as far as there are as many.
+pub(crate) const fn early_asks(place: usize) -> [Range<usize>; 2] {
+    let sooner = if place == 0 { 1..2 } else { 0..0 };
+    [sooner, place + 2..place + 3]
+}
+
+/// How many of these layers are in the first group of ciphertexts.
+pub(super) fn first_of(layers: &[LayerAt<'_>]) -> usize {
+    groups(layers, Exchange::Encryption).first().map_or(0, |group| group.len())
+}
+
+/// Lets a group of layers ask, of those that need nothing for it; the layers keep what is returned.
+pub(crate) fn ask_first(
+    end: &mut Endpoint<'_>,
+    group: &[LayerAt<'_>],
+) -> Result<BTreeMap<usize, Asked>> {
+    let mut asked = BTreeMap::new();
+    ask(end, group, &mut Correlations::default(), &mut asked)?;
+    Ok(asked)
+}
+
 /// Preprocesses `layers`, whose correlations come first in `correlations`: all layers of a group
 /// ask before any is finished, so that a network takes as many rounds as a layer. Those in `asked`
 /// have asked before.
@@ -111,7 +141,7 @@ pub(crate) fn preprocess_layers(
 }
 
 /// Lets those layers of a group ask that ask together and have not `asked` yet.
-pub(super) fn ask(
+fn ask(
     end: &mut Endpoint<'_>,
     group: &[LayerAt<'_>],
     correlations: &mut Correlations,

@@ -11,7 +11,7 @@ use wire::{Phase, Result};
 
 use crate::plan::Plan;
 use crate::preprocess::ahead;
-use crate::preprocess::layers::{self, Ahead, Inference, layers_of};
+use crate::preprocess::layers::{self, Ahead, Inference, early_asks, first_asked, layers_of};
 use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
 use crate::step::correlations::When;
@@ -101,7 +101,7 @@ fn run_on(
     watch: Watch<'_>,
 ) -> Result<()> {
     end.source.set_threads(end.party.threads());
-    let mut ahead = match before {
+    let Ahead { mut asked, ots: mut first } = match before {
         Before::Ahead(ahead) => ahead,
         Before::Preprocessed(inference) => {
             return run_preprocessed(end, plan, tensors, inference, watch);
@@ -115,14 +115,21 @@ fn run_on(
     let mut early = None;
     for (place, (segment, demand)) in segments.iter().zip(&demands).enumerate() {
         let steps = of(segment);
-        let Ahead { mut asked, ots } = std::mem::take(&mut ahead);
         let ots = match early.take() {
             Some(ots) => ots,
-            None => end.source.exchange(end.channel, demand, ots, When::Later)?,
+            None => end.source.exchange(end.channel, demand, first.take(), When::Later)?,
         };
         let mut correlations = end.source.complete(end.channel, demand, ots)?;
-        if let Some(next) = demands.get(place + 1) {
-            early = end.source.exchange_early(end.channel, next)?;
+        // The server multiplies, and both make correlations, while they wait in this segment and the next.
+        let [sooner, later] = early_asks(place);
+        for segment in segments.iter().take(sooner.end).skip(sooner.start) {
+            asked.extend(layers::ask_first(end, &first_asked(of(segment)))?);
+        }
+        if let Some(demand) = demands.get(place + 1) {
+            early = end.source.exchange_early(end.channel, demand)?;
+        }
+        for segment in segments.iter().take(later.end).skip(later.start) {
+            asked.extend(layers::ask_first(end, &first_asked(of(segment)))?);
         }
         let mut layers = BTreeMap::new();
         for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {

@@ -11,8 +11,8 @@ use super::handshake;
 use crate::keys;
 use crate::plan::Plan;
 use crate::preprocess::ahead;
-use crate::preprocess::costs::{layer_costs, run_costs};
-use crate::preprocess::layers::layers_of;
+use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
+use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::segments::segments;
 use crate::run::demand_of;
@@ -131,12 +131,20 @@ impl Plan {
             let circuits = Spent::sending(mpc::garbled::prepare_cost(&demand.circuits));
             made.spent = made.spent.then(circuits).and(peak.touch(held));
             parts.push(Part { begins: Some(place), ..made });
+            let ask = |range: Range<usize>| -> Vec<Part> {
+                let asking = segments.iter().enumerate().take(range.end).skip(range.start);
+                let asks = |(to, next)| early_costs(&first_asked(of(next)), place + to - at - 1);
+                asking.flat_map(asks).collect()
+            };
+            let [sooner, later] = early_asks(at);
+            parts.extend(ask(sooner));
             let next = demands.get(at + 1).filter(|next| schedules.is_early(next));
             parts.extend(next.map(|next| exchanged(schedules, place + 1, next)));
             early = next.is_some();
+            parts.extend(ask(later));
             for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
                 let some = layers_of(steps.clone(), exchange, false);
-                let asked = place == 0 && exchange == Exchange::Encryption;
+                let asked = (place == 0 || at > 0) && exchange == Exchange::Encryption;
                 parts.extend(layer_costs(&some, exchange, schedules, asked));
             }
             for (index, step) in steps {
@@ -161,9 +169,20 @@ impl Plan {
         let steps = self.steps();
         let layers = steps.iter().map(Step::linear_memory).max().unwrap_or(0);
         let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
-        let held = self.pads_held();
+        let held = self.pads_held().saturating_add(self.answers_held());
         let keys = keys::cost(self).client_to_server.saturating_mul(2);
         [layers, stored as u64, held, keys].into_iter().fold(SESSION_BYTES, u64::saturating_add)
+    }
+
+    /// Returns the bytes of answers of layers that ask up to two segments ahead, at most.
+    fn answers_held(&self) -> u64 {
+        let answers = |segment: &Range<usize>| -> u64 {
+            let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
+            first_asked(steps).iter().map(|(.., layer)| layer.asked_bytes() as u64).sum()
+        };
+        let all: Vec<u64> = segments(self.steps()).iter().skip(1).map(answers).collect();
+        let pairs = all.windows(2).map(|pair| pair.iter().sum());
+        pairs.chain(all.last().copied()).max().unwrap_or(0)
     }
 
     /// Returns the bytes of the pads of a segment and of those of the next that are made meanwhile, at most.

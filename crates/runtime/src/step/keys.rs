@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use he::bfv;
 use he::rlwe::{Params, PublicKey, SecretKey, UnfoldKey};
-use mpc::linear::coefficient::ServerKeys as FoldedKeys;
+use mpc::linear::coefficient::{ServerKeys as FoldedKeys, SharedKeys};
 use mpc::linear::{lola, slots};
 use wire::{Error, Result};
 
@@ -47,8 +47,8 @@ pub struct ClientKeys {
 /// The server's half of a session's keys.
 #[derive(Default)]
 pub struct ServerKeys {
-    pub(crate) degrees: Vec<PublicKey>,
-    pub(crate) unfold: Vec<UnfoldKey>,
+    pub(crate) degrees: Vec<Arc<PublicKey>>,
+    pub(crate) unfold: Vec<Arc<UnfoldKey>>,
     pub(crate) slots: Option<slots::ServerKeys>,
     pub(crate) evaluation: Option<Arc<lola::ServerKeys>>,
 }
@@ -85,7 +85,21 @@ impl ServerKeys {
 
     /// Returns the key of layers whose inputs are folded, if there are any of a degree.
     pub fn for_unfolding(&self, degree: usize) -> Option<&UnfoldKey> {
+        self.unfold_at(degree).map(Arc::as_ref)
+    }
+
+    fn unfold_at(&self, degree: usize) -> Option<&Arc<UnfoldKey>> {
         self.unfold.iter().find(|key| key.params().degree() == degree)
+    }
+
+    /// Returns the keys of layers whose inputs may be folded, of a degree, for work that outlives a
+    /// call.
+    ///
+    /// # Errors
+    /// As [`ServerKeys::for_folded`].
+    pub fn shared(&self, degree: usize) -> Result<SharedKeys> {
+        let public = Arc::clone(self.at(degree)?);
+        Ok(SharedKeys { public, unfold: self.unfold_at(degree).cloned() })
     }
 
     /// Returns the keys of layers whose inputs may be folded, of a degree.
@@ -109,6 +123,10 @@ impl ServerKeys {
     /// # Errors
     /// [`Error::Internal`] where the plan asked for none.
     pub fn for_degree(&self, degree: usize) -> Result<&PublicKey> {
+        self.at(degree).map(Arc::as_ref)
+    }
+
+    fn at(&self, degree: usize) -> Result<&Arc<PublicKey>> {
         let key = self.degrees.iter().find(|key| key.params().degree() == degree);
         key.ok_or_else(|| no_key(&format!("degree {degree}")))
     }

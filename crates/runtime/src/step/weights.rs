@@ -53,13 +53,27 @@ impl Weights {
     pub fn of<T: Any>(&self, node: Option<usize>) -> Result<&T> {
         let all = self.encoded.get(&node).into_iter().flat_map(|encoded| &encoded.0);
         let encoded = all.filter_map(|encoded| encoded.downcast_ref()).next();
-        encoded.ok_or_else(|| Error::Internal("a layer without weights; please report it".into()))
+        encoded.ok_or_else(no_weights)
+    }
+
+    /// Returns the encoded weights of `node`, for work that outlives a call.
+    ///
+    /// # Errors
+    /// As [`Weights::of`].
+    pub fn shared<T: Any + Send + Sync>(&self, node: Option<usize>) -> Result<Arc<T>> {
+        let all = self.encoded.get(&node).into_iter().flat_map(|encoded| &encoded.0);
+        let encoded = all.filter_map(|encoded| Arc::clone(encoded).downcast().ok()).next();
+        encoded.ok_or_else(no_weights)
     }
 
     /// Returns the constants of `node`, if it has any.
     pub fn constants(&self, node: Option<usize>) -> Option<&[i64]> {
         node.and_then(|node| self.constants.get(&node)).map(|constants| constants.bias.as_slice())
     }
+}
+
+fn no_weights() -> Error {
+    Error::internal("a layer without weights; please report it")
 }
 
 /// Where a layer takes the weights from that it encodes.

@@ -1,6 +1,6 @@
-//! The server's products, masked: sent while the rest of them is made, or held back.
+//! The server's products, masked, and sent while the rest of them is made.
 
-use he::rlwe::{Ciphertext, PublicKey, UnfoldKey};
+use he::rlwe::{Ciphertext, UnfoldKey};
 use ring::Random;
 use std::collections::VecDeque;
 use wire::{Channel, Result};
@@ -8,8 +8,9 @@ use zeroize::Zeroizing;
 
 use super::layer::{INPUTS, Layer, RESPONSES};
 use super::packing::Place;
-use super::product::{ServerWeights, Tile};
+use super::product::ServerWeights;
 use super::shares::scatter;
+use super::tile::{Factors, Tile};
 use crate::defect::defect;
 use crate::linear::transport::rlwe::next_ciphertext;
 use crate::linear::transport::{Received, misuse, send_chunks};
@@ -17,68 +18,45 @@ use crate::linear::transport::{ServerKeys, Worker};
 use crate::parallel;
 
 /// Segments of a response: c1 and the useful part of c0.
-type Parts = Vec<Vec<u64>>;
-
-/// Responses that wait to be sent, and the masks of the products in them.
-pub(super) struct Held {
-    responses: Vec<Parts>,
-    pub(super) masks: Zeroizing<Vec<u64>>,
-}
-
-impl Held {
-    /// Sends the responses; the masks stay.
-    pub(super) fn send(&mut self, channel: &mut Channel, layer: &Layer) -> Result<()> {
-        let responses = std::mem::take(&mut self.responses);
-        send_all(channel, layer, responses.into_iter().map(Ok))
-    }
-}
+pub(super) type Parts = Vec<Vec<u64>>;
 
 /// What the server multiplies with and answers with.
+#[derive(Clone, Copy)]
 pub(super) struct Server<'a> {
     pub(super) layer: &'a Layer,
     pub(super) keys: ServerKeys<'a>,
     pub(super) weights: &'a ServerWeights,
 }
 
-/// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights; sends nothing.
-pub(super) fn hold(
-    channel: &mut Channel,
-    Server { layer, keys, weights }: Server<'_>,
-    own: &[u64],
-    worker: &mut Worker<'_>,
-) -> Result<Held> {
-    layer.check_keys(&keys)?;
-    let mut arrivals = Arrivals::new(layer, keys.unfold, own, worker);
-    let mut maker = Maker::new(layer, keys.public, worker);
-    let mut responses = Vec::with_capacity(layer.packing.responses());
-    for places in tiles(layer, &layer.packing.places().collect::<Vec<_>>()) {
-        let mut tile = arrivals.tile(channel, weights, places, maker.threads)?;
-        responses.extend(maker.respond(&mut tile, places)?);
+impl<'a> Server<'a> {
+    pub(super) const fn factors(&self) -> Factors<'a> {
+        Factors { layer: self.layer, weights: self.weights }
     }
-    Ok(Held { responses, masks: maker.masks })
 }
 
 /// Multiplies what the client encrypted plus `own`, mod 2^P, with the weights, and sends the
 /// products; their masks.
 pub(super) fn stream(
     channel: &mut Channel,
-    Server { layer, keys, weights }: Server<'_>,
+    server: Server<'_>,
     own: &[u64],
     worker: &mut Worker<'_>,
 ) -> Result<Zeroizing<Vec<u64>>> {
+    let Server { layer, keys, .. } = server;
     layer.check_keys(&keys)?;
+    let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
     let mut arrivals = Arrivals::new(layer, keys.unfold, own, worker);
-    let mut maker = Maker::new(layer, keys.public, worker);
+    let mut maker = Maker { server, rng: worker.rng, threads: worker.threads, masks: &mut masks };
     let places: Vec<Place> = layer.packing.places().collect();
     let mut tiles = tiles(layer, &places);
     let last = tiles.next_back().ok_or_else(|| defect("a linear layer has no outputs"))?;
     // Nothing is sent before everything has arrived: both could wait for each other.
     let mut ready = Vec::new();
     for places in tiles {
-        let mut tile = arrivals.tile(channel, weights, places, maker.threads)?;
+        let mut tile = arrivals.tile(channel, server, places, maker.threads)?;
         ready.extend(maker.respond(&mut tile, places)?);
     }
-    let mut tile = arrivals.tile(channel, weights, last, maker.threads)?;
+    let mut tile = arrivals.tile(channel, server, last, maker.threads)?;
     let mut last = last.chunks(parallel::batch(maker.threads));
     let mut ready: VecDeque<_> = ready.into();
     let responses = std::iter::from_fn(|| {
@@ -91,11 +69,11 @@ pub(super) fn stream(
         ready.pop_front().map(Ok)
     });
     send_all(channel, layer, responses)?;
-    Ok(maker.masks)
+    Ok(masks)
 }
 
 /// The places of each tile.
-fn tiles<'a>(
+pub(super) fn tiles<'a>(
     layer: &'a Layer,
     places: &'a [Place],
 ) -> impl DoubleEndedIterator<Item = &'a [Place]> {
@@ -103,7 +81,8 @@ fn tiles<'a>(
     places.chunk_by(move |a, b| tile(a) == tile(b))
 }
 
-fn send_all(
+/// Sends all responses of a layer.
+pub(super) fn send_all(
     channel: &mut Channel,
     layer: &Layer,
     responses: impl Iterator<Item = Result<Parts>>,
@@ -112,23 +91,19 @@ fn send_all(
 }
 
 /// Makes responses of sums, and keeps their masks.
-struct Maker<'a> {
-    layer: &'a Layer,
-    key: &'a PublicKey,
-    rng: &'a mut Random,
-    threads: usize,
-    masks: Zeroizing<Vec<u64>>,
+pub(super) struct Maker<'a> {
+    pub(super) server: Server<'a>,
+    pub(super) rng: &'a mut Random,
+    pub(super) threads: usize,
+    pub(super) masks: &'a mut [u64],
 }
 
-impl<'a> Maker<'a> {
-    fn new(layer: &'a Layer, key: &'a PublicKey, worker: &'a mut Worker<'_>) -> Self {
-        let masks = Zeroizing::new(vec![0; layer.outputs()]);
-        Self { layer, key, rng: worker.rng, threads: worker.threads, masks }
-    }
-
-    fn respond(&mut self, tile: &mut Tile<'_>, places: &[Place]) -> Result<Vec<Parts>> {
-        let Self { layer, key, rng, threads, masks } = self;
-        let sum = |place: &Place| Ok((tile.result(place.block)?, *place, rng.child()));
+impl Maker<'_> {
+    /// The responses of some places of a tile.
+    pub(super) fn respond(&mut self, tile: &mut Tile, places: &[Place]) -> Result<Vec<Parts>> {
+        let Self { server, rng, threads, masks } = self;
+        let (layer, of, key) = (server.layer, server.factors(), server.keys.public);
+        let sum = |place: &Place| Ok((tile.result(of, place.block)?, *place, rng.child()));
         let sums = places.iter().map(sum).collect::<Result<_>>()?;
         let answer = |(cipher, place, mut rng): (Ciphertext, Place, Random)| {
             let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
@@ -181,20 +156,17 @@ impl<'a> Arrivals<'a> {
     }
 
     /// The sums of the tile that `places` share, of all its polynomials.
-    fn tile<'w>(
+    fn tile(
         &mut self,
         channel: &mut Channel,
-        weights: &'w ServerWeights,
+        server: Server<'_>,
         places: &[Place],
         threads: usize,
-    ) -> Result<Tile<'w>>
-    where
-        'a: 'w,
-    {
+    ) -> Result<Tile> {
         let group = places.first().map_or(0, |place| place.group);
-        let mut tile = weights.tile(self.layer, group, threads)?;
+        let mut tile = Tile::new(server.factors(), group, threads)?;
         for _ in 0..self.layer.packing.input_blocks() {
-            tile.push(self.next(channel)?)?;
+            tile.push(server.factors(), self.next(channel)?)?;
         }
         Ok(tile)
     }

@@ -26,11 +26,13 @@ mod narrow;
 mod packing;
 mod preprocess;
 mod product;
+mod products;
 mod server;
 mod shares;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 pub(super) mod tests;
+mod tile;
 
 pub use client::client;
 pub use folded::MOST_FOLDINGS;
@@ -39,4 +41,4 @@ pub use preprocess::{ClientAsked, PreprocessedClient, PreprocessedServer, Server
 pub use product::ServerWeights;
 pub use server::server;
 
-pub use crate::linear::transport::{ServerKeys, Worker};
+pub use crate::linear::transport::{ServerKeys, SharedKeys, Worker};

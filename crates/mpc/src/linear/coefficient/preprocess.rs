@@ -11,24 +11,27 @@
 //!
 //! In preprocessing the layer runs on r: the parties hold phases and masks of W*r. Layers that are
 //! prepared together take one exchange: all that the client asks, then all answers; the server
-//! holds those back until it has read everything, so that no party waits for one that waits.
+//! sends none until it has read everything, so that no party waits for one that waits. It
+//! multiplies where it waits for the client, or when it answers.
 //! Online the client
 //! sends `x_c - r`; the server multiplies that, plus its own share, in the clear, and adds
 //! it to its mask before both round.
 
+use std::sync::{Arc, Weak};
+
 use he::rlwe::SecretKey;
 use ring::word::mask;
-use wire::{Channel, Cost, Packed, Result, Role, Segment, tags};
+use wire::{Channel, Cost, Meanwhile, Packed, Result, Role, Segment, tags};
 use zeroize::Zeroizing;
 
-use super::answers::{self, Held, Server};
 use super::clear;
 use super::client::{receive_phases, send_inputs};
 use super::layer::Layer;
 use super::product::ServerWeights;
+use super::products::Products;
 use super::shares::{check, client_share, server_share};
 use crate::defect::defect;
-use crate::linear::transport::{ServerKeys, Worker};
+use crate::linear::transport::{SharedKeys, Worker};
 use crate::share::Share;
 
 type Masked = Packed<{ tags::COEFFICIENT_MASKED }>;
@@ -38,9 +41,9 @@ pub struct ClientAsked {
     mask: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a layer whose answers wait to be sent.
+/// The server's half of a layer whose answers wait to be made and sent.
 pub struct ServerAsked {
-    held: Held,
+    pub(super) products: Arc<Products>,
 }
 
 /// The client's half of a preprocessed layer, for one run.
@@ -101,32 +104,35 @@ impl ClientAsked {
 }
 
 impl ServerAsked {
-    /// Reads what [`ClientAsked::ask`] sends.
+    /// Reads what [`ClientAsked::ask`] sends, and lets the channel multiply it while this party
+    /// waits for the other.
     ///
     /// # Errors
-    /// [`Error::Misuse`](wire::Error::Misuse) for a key or weights that do not fit,
+    /// [`Error::Misuse`](wire::Error::Misuse) for a key that does not fit,
     /// [`Error::Peer`](wire::Error::Peer),
     /// [`Error::Transport`](wire::Error::Transport).
-    pub fn read<'k>(
+    pub fn read(
         channel: &mut Channel,
         layer: &Layer,
-        keys: impl Into<ServerKeys<'k>>,
-        weights: &ServerWeights,
+        keys: SharedKeys,
+        weights: Arc<ServerWeights>,
         worker: &mut Worker<'_>,
     ) -> Result<Self> {
-        let nothing = vec![0; layer.inputs()];
-        let server = Server { layer, keys: keys.into(), weights };
-        let held = answers::hold(channel, server, &nothing, worker)?;
-        Ok(Self { held })
+        let products = Arc::new(Products::read(channel, layer, keys, weights, worker)?);
+        let work: Weak<Products> = Arc::downgrade(&products);
+        channel.meanwhile([work as Weak<dyn Meanwhile>].into());
+        Ok(Self { products })
     }
 
-    /// Sends the products.
+    /// Sends the products, and makes those that are not there.
     ///
     /// # Errors
+    /// [`Error::Misuse`](wire::Error::Misuse) for weights that do not fit,
+    /// [`Error::Peer`](wire::Error::Peer) for ciphertexts that are none,
     /// [`Error::Transport`](wire::Error::Transport).
-    pub fn finish(mut self, channel: &mut Channel, layer: &Layer) -> Result<PreprocessedServer> {
-        self.held.send(channel, layer)?;
-        Ok(PreprocessedServer { masks: self.held.masks })
+    pub fn finish(self, channel: &mut Channel) -> Result<PreprocessedServer> {
+        let masks = self.products.send(channel)?;
+        Ok(PreprocessedServer { masks })
     }
 }
 

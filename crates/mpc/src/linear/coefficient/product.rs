@@ -1,7 +1,9 @@
-//! The server's products of a tile: ciphertexts in, one sum per output block out.
+//! The server's weights, and the way in which ciphertexts are multiplied with them.
 
-use he::rlwe::direct::{self, TOGETHER};
-use he::rlwe::{Accumulator, Ciphertext, Direct, Operand, Params, Weights};
+use std::ops::Range;
+
+use he::rlwe::direct::TOGETHER;
+use he::rlwe::{Direct, Params, Weights};
 use pricing::fixed::lattice::direct::{POINTWISE, TRANSFORMED};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
@@ -9,13 +11,7 @@ use zeroize::Zeroizing;
 use super::layer::Layer;
 use super::narrow::Narrow;
 use super::packing::Folding;
-use crate::defect::defect;
 use crate::linear::transport::misuse;
-use crate::parallel;
-
-/// Ciphertexts that are multiplied together, so that sums are read and written once
-/// for all of them.
-pub(super) const BATCH: usize = 8;
 
 /// Bytes of transformed weights that a server keeps of one layer. A layer that would need more
 /// keeps none and transforms its weights whenever it uses them, unless direct products take less
@@ -134,6 +130,21 @@ impl ServerWeights {
         Self { weight: Zeroizing::new(weight.to_vec()), ..self }
     }
 
+    /// How they are multiplied with.
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Those in `range` for the direct kernel.
+    pub(super) fn plain(&self, range: Range<usize>) -> Result<Zeroizing<Vec<i32>>> {
+        self.plain.get(range).ok_or_else(unfit)
+    }
+
+    /// The transform of the polynomial at `place`, if it is kept.
+    pub(super) fn ready(&self, place: usize) -> Option<&Weights> {
+        self.polynomials.get(place)
+    }
+
     /// One per output channel.
     pub(super) fn bias(&self) -> &[i64] {
         &self.bias
@@ -163,34 +174,11 @@ impl ServerWeights {
     }
 
     /// The transform of the polynomial at `place`, which is not kept.
-    fn again(&self, layer: &Layer, place: usize) -> Result<Weights> {
+    pub(super) fn again(&self, layer: &Layer, place: usize) -> Result<Weights> {
         let terms = self.powers.len();
         let start = place.checked_sub(self.polynomials.len()).ok_or_else(unfit)? * terms;
         let values = self.plain.get(start..start + terms).ok_or_else(unfit)?;
         in_evaluation(layer, &self.powers, &values)
-    }
-
-    /// The sums of one tile of `group`.
-    pub(super) fn tile<'a>(
-        &'a self,
-        layer: &'a Layer,
-        group: usize,
-        threads: usize,
-    ) -> Result<Tile<'a>> {
-        let blocks = layer.packing.output_blocks();
-        let sums = match &self.kernel {
-            Kernel::Direct(plan) => {
-                let sums = (0..blocks.div_ceil(TOGETHER)).map(|_| plan.zero()).collect();
-                TileSums::Direct { plan, sums }
-            }
-            Kernel::Transform => {
-                let zero = |_| Accumulator::new(layer.params).map_err(misuse);
-                TileSums::Transform((0..blocks).map(zero).collect::<Result<_>>()?)
-            }
-        };
-        let weights = self;
-        let (batch, done) = (Vec::new(), Vec::new());
-        Ok(Tile { layer, weights, group, threads, sums, next: 0, batch, done })
     }
 }
 
@@ -264,110 +252,6 @@ fn step(powers: &[usize], degree: usize) -> usize {
     1 << all.trailing_zeros()
 }
 
-/// The sums of one tile, to which its ciphertexts are added as they arrive.
-pub(super) struct Tile<'a> {
-    layer: &'a Layer,
-    weights: &'a ServerWeights,
-    group: usize,
-    threads: usize,
-    sums: TileSums<'a>,
-    /// The next input block to be added.
-    next: usize,
-    /// Ciphertexts that wait to be added together.
-    batch: Vec<Arrived>,
-    /// Results of the same sums, the next one last.
-    done: Vec<Ciphertext>,
-}
-
-enum TileSums<'a> {
-    Direct { plan: &'a Direct, sums: Vec<direct::Sums> },
-    Transform(Vec<Accumulator>),
-}
-
-enum Arrived {
-    Direct(direct::Factor),
-    Transform(Operand),
-}
-
-impl Tile<'_> {
-    /// Takes the ciphertext of the next input block.
-    pub(super) fn push(&mut self, cipher: Ciphertext) -> Result<()> {
-        self.batch.push(match &self.sums {
-            TileSums::Direct { plan, .. } => Arrived::Direct(plan.factor(&cipher).map_err(misuse)?),
-            TileSums::Transform(_) => Arrived::Transform(cipher.into_operand().map_err(misuse)?),
-        });
-        if self.batch.len() == BATCH { self.add() } else { Ok(()) }
-    }
-
-    /// Multiplies and adds what waits.
-    fn add(&mut self) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        let (layer, weights, group, next) = (self.layer, self.weights, self.group, self.next);
-        let inputs = layer.packing.input_blocks();
-        let done = match &mut self.sums {
-            TileSums::Direct { plan, sums } => {
-                let (one, quads) = (plan.terms() * TOGETHER, sums.len());
-                let add = |(quad, sums): (usize, &mut direct::Sums)| {
-                    let row = ((group * quads + quad) * inputs + next) * one;
-                    let weights = weights.plain.get(row..row + batch.len() * one);
-                    let weights = weights.ok_or_else(unfit)?;
-                    for (arrived, weights) in batch.iter().zip(weights.chunks_exact(one)) {
-                        if let Arrived::Direct(factor) = arrived {
-                            plan.accumulate(sums, factor, weights).map_err(misuse)?;
-                        }
-                    }
-                    Ok(())
-                };
-                parallel::map(self.threads, sums.iter_mut().enumerate().collect(), add)
-            }
-            TileSums::Transform(sums) => {
-                let blocks = sums.len();
-                let add = |(block, sum): (usize, &mut Accumulator)| {
-                    let row = (group * blocks + block) * inputs + next;
-                    for (place, arrived) in (row..).zip(&batch) {
-                        let Arrived::Transform(operand) = arrived else { continue };
-                        match weights.polynomials.get(place) {
-                            Some(ready) => sum.accumulate(operand, ready),
-                            None => sum.accumulate(operand, &weights.again(layer, place)?),
-                        }
-                        .map_err(misuse)?;
-                    }
-                    Ok(())
-                };
-                parallel::map(self.threads, sums.iter_mut().enumerate().collect(), add)
-            }
-        };
-        done.into_iter().collect::<Result<()>>()?;
-        self.next += batch.len();
-        Ok(())
-    }
-
-    /// The sum of `block`, once each in ascending order, after all inputs.
-    pub(super) fn result(&mut self, block: usize) -> Result<Ciphertext> {
-        if !self.batch.is_empty() {
-            self.add()?;
-        }
-        if self.next != self.layer.packing.input_blocks() {
-            return Err(defect("a tile of products is read before all its inputs"));
-        }
-        match &mut self.sums {
-            TileSums::Direct { plan, sums } => {
-                if block.is_multiple_of(TOGETHER) {
-                    let sums = sums.get(block / TOGETHER).ok_or_else(unfit)?;
-                    self.done = plan.finish(sums).map_err(misuse)?;
-                    self.done.reverse();
-                }
-                self.done.pop().ok_or_else(unfit)
-            }
-            TileSums::Transform(sums) => {
-                let zero = Accumulator::new(self.layer.params).map_err(misuse)?;
-                let sum = sums.get_mut(block).ok_or_else(unfit)?;
-                std::mem::replace(sum, zero).finish().map_err(misuse)
-            }
-        }
-    }
-}
-
-fn unfit() -> Error {
+pub(super) fn unfit() -> Error {
     Error::misuse("weights that do not fit their layer")
 }

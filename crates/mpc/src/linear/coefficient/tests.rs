@@ -5,12 +5,14 @@ mod folded;
 mod packings;
 mod pinned;
 
+use std::sync::Arc;
+
 use graph::{Conv, Linear, Rounding};
 use he::rlwe::{Params, PublicKey, SecretKey, TABLE, UnfoldKey, noise};
 use ring::word::{reduce, signed};
 use ring::{Random, Seed};
-use wire::Result;
 use wire::testing::{Outcome, run_tampered};
+use wire::{Meanwhile, Result};
 
 use super::*;
 use crate::linear::testing::{
@@ -77,7 +79,7 @@ pub(in crate::linear) fn clear(conv: &Conv, x: &[i64], weight: &[i32], bias: &[i
 struct Case {
     linear: Linear,
     layer: Layer,
-    weights: ServerWeights,
+    weights: Arc<ServerWeights>,
     weight: Vec<i32>,
     bias: Vec<i64>,
     x: (Share, Share),
@@ -128,7 +130,7 @@ fn batch(
     };
     let layer = Layer::new(&linear, accumulator_bits - shift, images).unwrap();
     let weights = ServerWeights::new(&layer, &weight, &bias, &mut (1 << 20)).unwrap();
-    let weights = weights.keeping(&weight);
+    let weights = Arc::new(weights.keeping(&weight));
     let x = split(rng, &x, accumulator_bits);
     let addend = addend.map(|_| split(rng, &skip, accumulator_bits));
     Case { linear, layer, weights, weight, bias, x, addend, want, threads: 1 }
@@ -185,8 +187,13 @@ fn run(case: &Case, tamper: Tampered) -> Both {
 
 /// Both phases of a run that was prepared, and what they cost.
 fn run_preprocessed(case: &Case) -> Both {
+    run_multiplied(case, 0)
+}
+
+/// The same, where the server has multiplied so many parts before it answers.
+fn run_multiplied(case: &Case, parts: usize) -> Both {
     let (key, public, unfold) = keys(&case.layer, 177);
-    let keys = ServerKeys { public: &public, unfold: unfold.as_ref() };
+    let keys = SharedKeys { public: Arc::new(public), unfold: unfold.map(Arc::new) };
     let addend = case.addend.as_ref();
     run_tampered(
         None,
@@ -201,10 +208,29 @@ fn run_preprocessed(case: &Case) -> Both {
             let mut rng = Random::seeded(179);
             let (layer, weights) = (&case.layer, &case.weights);
             let worker = &mut Worker { rng: &mut rng, threads: case.threads };
-            let asked = ServerAsked::read(ch, layer, keys, weights, worker)?;
-            asked.finish(ch, layer)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
+            let asked = ServerAsked::read(ch, layer, keys.clone(), Arc::clone(weights), worker)?;
+            let work = (0..parts).take_while(|_| asked.products.work()).count();
+            assert!(work == parts || !asked.products.work());
+            asked.finish(ch)?.run(ch, layer, weights, &case.x.1, addend.map(|a| &a.1))
         },
     )
+}
+
+#[test]
+fn products_made_in_waits_are_those_made_at_once() {
+    let mut rng = Random::seeded(14);
+    for shape in [conv([3, 5], [17, 17], 3, 2, 1), conv([40, 12], [14, 14], 1, 1, 0)] {
+        let case = batch(2, &shape, Rounding::Stochastic, None, false, &mut rng);
+        let (ours, theirs) = run_multiplied(&case, 0);
+        for parts in [1, 7, usize::MAX] {
+            let (client, server) = run_multiplied(&case, parts);
+            assert_eq!(
+                (client.transcript, server.transcript),
+                (ours.transcript.clone(), theirs.transcript.clone())
+            );
+        }
+        check_result(&case, ours.value.unwrap(), theirs.value.unwrap());
+    }
 }
 
 fn check(case: &Case) {

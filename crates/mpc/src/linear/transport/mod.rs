@@ -10,7 +10,7 @@ mod worker;
 use wire::Error;
 
 pub(super) use chunks::{Received, chunks, seed_of, send_chunks, words_of};
-pub use keys::ServerKeys;
+pub use keys::{ServerKeys, SharedKeys};
 pub use worker::Worker;
 
 /// An error of the encryption, as an invalid call.

@@ -38,6 +38,16 @@ impl Sent {
         let bits = self.params.modulus_bits() - self.dropped;
         self.params.degree() as u64 * u64::from(bits) / 8 + 16
     }
+
+    /// The ciphertext of the segments that came of it.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for what is none.
+    pub(in crate::linear) fn expand(&self, [seed, body]: [Vec<u64>; 2]) -> Result<Ciphertext> {
+        let fresh = Fresh { seed: seed_of(&seed), body };
+        let expanded = fresh.expand_shortened(self.params, self.dropped);
+        expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))
+    }
 }
 
 /// Encrypts polynomials and sends them in messages of `layouts`; only as many as are worked on
@@ -104,14 +114,12 @@ pub(in crate::linear) fn receive_phases<const TAG: u8, P: Send>(
 pub(in crate::linear) fn next_ciphertext<const TAG: u8>(
     channel: &mut Channel,
     received: &mut Received<TAG>,
-    Sent { params, bits, dropped }: Sent,
+    sent: Sent,
     own: Option<Zeroizing<Vec<u64>>>,
 ) -> Result<Ciphertext> {
-    let (seed, body) = (received.next(channel)?, received.next(channel)?);
-    let expanded = Fresh { seed: seed_of(&seed), body }.expand_shortened(params, dropped);
-    let mut cipher = expanded.map_err(|e| Error::peer("a ciphertext", e.to_string()))?;
+    let mut cipher = sent.expand([received.next(channel)?, received.next(channel)?])?;
     if let Some(own) = own {
-        cipher.add_plain(&own, bits).map_err(misuse)?;
+        cipher.add_plain(&own, sent.bits).map_err(misuse)?;
     }
     Ok(cipher)
 }

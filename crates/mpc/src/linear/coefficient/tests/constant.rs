@@ -11,8 +11,8 @@ type Done = (usize, Vec<usize>);
 fn observed(conv: &Conv, weight: &[i32]) -> (Shown, Done) {
     let mut rng = Random::seeded(11);
     let mut case = batch(1, conv, Rounding::Exact, None, false, &mut rng);
-    case.weights =
-        ServerWeights::new(&case.layer, weight, &vec![0; conv.out_channels], &mut 0).unwrap();
+    let bias = vec![0; conv.out_channels];
+    case.weights = Arc::new(ServerWeights::new(&case.layer, weight, &bias, &mut 0).unwrap());
     let (ours, theirs) = run(&case, None);
     assert!(ours.value.is_ok() && theirs.value.is_ok());
     let [sent, answered] =

@@ -5,7 +5,7 @@ use super::*;
 /// A case in another plan of its layer.
 fn planned(case: &mut Case, layer: Layer) {
     let weights = ServerWeights::new(&layer, &case.weight, &case.bias, &mut (1 << 20)).unwrap();
-    case.weights = weights.keeping(&case.weight);
+    case.weights = Arc::new(weights.keeping(&case.weight));
     case.layer = layer;
 }
 

@@ -18,7 +18,7 @@ fn every_packing_gives_the_products_at_its_cost() {
         several += usize::from(all.len() > 1);
         for layer in all.into_iter().skip(1) {
             let weights = ServerWeights::new(&layer, &case.weight, &case.bias, &mut (1 << 20));
-            case.weights = weights.unwrap().keeping(&case.weight);
+            case.weights = Arc::new(weights.unwrap().keeping(&case.weight));
             case.layer = layer;
             check(&case);
         }

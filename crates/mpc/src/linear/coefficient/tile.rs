@@ -1,0 +1,194 @@
+//! The sums of one tile, part by part.
+
+use std::ops::Range;
+
+use he::rlwe::direct::{self, TOGETHER};
+use he::rlwe::{Accumulator, Ciphertext, Operand};
+use wire::Result;
+
+use super::layer::Layer;
+use super::product::{Kernel, ServerWeights, unfit};
+use crate::defect::defect;
+use crate::linear::transport::misuse;
+use crate::parallel;
+
+/// Ciphertexts that are multiplied together, so that sums are read and written once
+/// for all of them.
+pub(super) const BATCH: usize = 8;
+
+/// What ciphertexts are multiplied with.
+#[derive(Clone, Copy)]
+pub(super) struct Factors<'a> {
+    pub(super) layer: &'a Layer,
+    pub(super) weights: &'a ServerWeights,
+}
+
+/// The sums of one tile, to which its ciphertexts are added as they arrive.
+pub(super) struct Tile {
+    group: usize,
+    threads: usize,
+    sums: Sums,
+    /// The next input block to be added.
+    next: usize,
+    /// Ciphertexts that wait to be added together.
+    batch: Vec<Arrived>,
+    /// Sums to which they have been added.
+    added: usize,
+    /// Results of the same sums, the next one last.
+    done: Vec<Ciphertext>,
+}
+
+enum Sums {
+    /// Of [`TOGETHER`] output blocks each.
+    Direct(Vec<direct::Sums>),
+    /// Of an output block each.
+    Transform(Vec<Accumulator>),
+}
+
+enum Arrived {
+    Direct(direct::Factor),
+    Transform(Operand),
+}
+
+impl Sums {
+    fn len(&self) -> usize {
+        match self {
+            Self::Direct(sums) => sums.len(),
+            Self::Transform(sums) => sums.len(),
+        }
+    }
+}
+
+impl Tile {
+    /// The sums of one tile of `group`.
+    pub(super) fn new(of: Factors<'_>, group: usize, threads: usize) -> Result<Self> {
+        let blocks = of.layer.packing.output_blocks();
+        let sums = match of.weights.kernel() {
+            Kernel::Direct(plan) => {
+                Sums::Direct((0..blocks.div_ceil(TOGETHER)).map(|_| plan.zero()).collect())
+            }
+            Kernel::Transform => {
+                let zero = |_| Accumulator::new(of.layer.params).map_err(misuse);
+                Sums::Transform((0..blocks).map(zero).collect::<Result<_>>()?)
+            }
+        };
+        let (batch, done) = (Vec::new(), Vec::new());
+        Ok(Self { group, threads, sums, next: 0, batch, added: 0, done })
+    }
+
+    /// Takes the ciphertext of the next input block, and multiplies those that wait when there are
+    /// enough of them.
+    pub(super) fn push(&mut self, of: Factors<'_>, cipher: Ciphertext) -> Result<()> {
+        self.take(of, cipher)?;
+        if self.batch.len() == BATCH { self.add(of) } else { Ok(()) }
+    }
+
+    /// Takes the ciphertext of the next input block, which waits.
+    pub(super) fn take(&mut self, of: Factors<'_>, cipher: Ciphertext) -> Result<()> {
+        self.batch.push(match of.weights.kernel() {
+            Kernel::Direct(plan) => Arrived::Direct(plan.factor(&cipher).map_err(misuse)?),
+            Kernel::Transform => Arrived::Transform(cipher.into_operand().map_err(misuse)?),
+        });
+        Ok(())
+    }
+
+    /// Whether what waits is to be multiplied before more is taken.
+    pub(super) fn is_due(&self, of: Factors<'_>) -> bool {
+        self.batch.len() == BATCH
+            || !self.batch.is_empty()
+                && self.next + self.batch.len() == of.layer.packing.input_blocks()
+    }
+
+    /// Whether all ciphertexts were added to the sums.
+    pub(super) fn is_whole(&self, of: Factors<'_>) -> bool {
+        self.next == of.layer.packing.input_blocks()
+    }
+
+    /// Multiplies and adds what waits.
+    fn add(&mut self, of: Factors<'_>) -> Result<()> {
+        self.add_some(of, self.sums.len())
+    }
+
+    /// Adds what waits to `most` more of the sums, at least 1.
+    pub(super) fn add_some(&mut self, of: Factors<'_>, most: usize) -> Result<()> {
+        let all = self.sums.len();
+        let now = self.added..all.min(self.added.saturating_add(most.max(1)));
+        self.added = now.end;
+        self.add_to(of, now)?;
+        if self.added == all {
+            self.next += self.batch.len();
+            (self.batch, self.added) = (Vec::new(), 0);
+        }
+        Ok(())
+    }
+
+    /// Adds what waits to the sums of `places`.
+    fn add_to(&mut self, of: Factors<'_>, places: Range<usize>) -> Result<()> {
+        let Factors { layer, weights } = of;
+        let (batch, group, next) = (&self.batch, self.group, self.next);
+        let inputs = layer.packing.input_blocks();
+        let all = self.sums.len();
+        let first = places.start;
+        let done = match (&mut self.sums, weights.kernel()) {
+            (Sums::Direct(sums), Kernel::Direct(plan)) => {
+                let one = plan.terms() * TOGETHER;
+                let add = |(quad, sums): (usize, &mut direct::Sums)| {
+                    let row = ((group * all + quad) * inputs + next) * one;
+                    let weights = weights.plain(row..row + batch.len() * one)?;
+                    for (arrived, weights) in batch.iter().zip(weights.chunks_exact(one)) {
+                        if let Arrived::Direct(factor) = arrived {
+                            plan.accumulate(sums, factor, weights).map_err(misuse)?;
+                        }
+                    }
+                    Ok(())
+                };
+                let some = sums.get_mut(places).ok_or_else(unfit)?;
+                parallel::map(self.threads, (first..).zip(some).collect(), add)
+            }
+            (Sums::Transform(sums), Kernel::Transform) => {
+                let add = |(block, sum): (usize, &mut Accumulator)| {
+                    let row = (group * all + block) * inputs + next;
+                    for (place, arrived) in (row..).zip(batch) {
+                        let Arrived::Transform(operand) = arrived else { continue };
+                        match weights.ready(place) {
+                            Some(ready) => sum.accumulate(operand, ready),
+                            None => sum.accumulate(operand, &weights.again(layer, place)?),
+                        }
+                        .map_err(misuse)?;
+                    }
+                    Ok(())
+                };
+                let some = sums.get_mut(places).ok_or_else(unfit)?;
+                parallel::map(self.threads, (first..).zip(some).collect(), add)
+            }
+            _ => return Err(defect("a tile meets the weights of another layer")),
+        };
+        done.into_iter().collect()
+    }
+
+    /// The sum of `block`, once each in ascending order, after all inputs.
+    pub(super) fn result(&mut self, of: Factors<'_>, block: usize) -> Result<Ciphertext> {
+        if !self.batch.is_empty() {
+            self.add(of)?;
+        }
+        if !self.is_whole(of) {
+            return Err(defect("a tile of products is read before all its inputs"));
+        }
+        match (&mut self.sums, of.weights.kernel()) {
+            (Sums::Direct(sums), Kernel::Direct(plan)) => {
+                if block.is_multiple_of(TOGETHER) {
+                    let sums = sums.get(block / TOGETHER).ok_or_else(unfit)?;
+                    self.done = plan.finish(sums).map_err(misuse)?;
+                    self.done.reverse();
+                }
+                self.done.pop().ok_or_else(unfit)
+            }
+            (Sums::Transform(sums), Kernel::Transform) => {
+                let zero = Accumulator::new(of.layer.params).map_err(misuse)?;
+                let sum = sums.get_mut(block).ok_or_else(unfit)?;
+                std::mem::replace(sum, zero).finish().map_err(misuse)
+            }
+            _ => Err(defect("a tile meets the weights of another layer")),
+        }
+    }
+}
