@@ -13,8 +13,9 @@ import { cost, python, Server, tacit } from "./serving.js";
 
 /** Alike, and not. */
 const SENTENCES = ["A doctor examines a patient with a headache.", "The physician looks after someone whose head hurts.", "The train to Vienna leaves at noon."];
-/** How far cosines may be from those of the same integers in Python: scales and the tokens' hidden states are floats. */
-const NEAR = 0.01;
+/** How far cosines may be from those of exact integers: stochastic rounding moves them. 16 runs of the interpreter with it (`simulate --rounding
+ * stochastic`) are 0.009 off on average, with a deviation of 0.005; this is that and six deviations. */
+const NEAR = 0.04;
 
 let browser;
 let pages;
@@ -24,7 +25,7 @@ const file = (name) => path.join(MODELS, name);
 /** Why a test of a model is left out, where it is. */
 function without(...names) {
   const missing = names.map(file).find((name) => !existsSync(name));
-  return skip || (missing ? `there is no ${missing}: \`make build/web/.models\` makes it of ../shared/data` : false);
+  return skip || (missing ? `there is no ${missing}: \`make build/web/.tested\` makes it of ../shared/data` : false);
 }
 
 before(async () => {
