@@ -5,24 +5,15 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { test } from "node:test";
 
-import { Tacit, TacitError } from "tacit-client";
+import { Tacit } from "tacit-client";
 
+import { fails, withClient } from "./asking.js";
 import { Door } from "./fleet.js";
 import { compiled, digits, folder, ROOT, tacit } from "./serving.js";
 
 const model = compiled("exact");
 const one = digits(1);
 const { output: expected } = tacit("simulate", model, one.file);
-
-/** An error of this kind whose message has these words. */
-function fails(promise, kind, words) {
-  return assert.rejects(promise, (error) => {
-    assert.ok(error instanceof TacitError, String(error));
-    assert.equal(error.kind, kind, error.message);
-    assert.match(error.message, words);
-    return true;
-  });
-}
 
 /** A fleet of servers with these names, for as long as `use` takes. */
 async function fleet(name, names, options, use) {
@@ -35,15 +26,6 @@ async function fleet(name, names, options, use) {
     await use(door, servers, (id, ...more) => door.serve(model, id, ...own, ...more));
   } finally {
     await Promise.all([door, ...Object.values(servers)].map((each) => each.stop("SIGKILL")));
-  }
-}
-
-async function withClient(url, options, use) {
-  const client = await Tacit.connect(url, options);
-  try {
-    return await use(client);
-  } finally {
-    client.close();
   }
 }
 

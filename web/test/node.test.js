@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { Tacit, TacitError } from "tacit-client";
+import { Tacit } from "tacit-client";
 
+import { fails, withClient } from "./asking.js";
 import { compiled, cost, digits, Server, tacit } from "./serving.js";
 
 let exact;
@@ -18,25 +19,6 @@ before(async () => {
 });
 
 after(() => server.stop());
-
-/** An error of this kind whose message has these words. */
-function fails(promise, kind, words) {
-  return assert.rejects(promise, (error) => {
-    assert.ok(error instanceof TacitError, String(error));
-    assert.equal(error.kind, kind, error.message);
-    assert.match(error.message, words);
-    return true;
-  });
-}
-
-async function withClient(url, options, use) {
-  const client = await Tacit.connect(url, options);
-  try {
-    return await use(client);
-  } finally {
-    client.close();
-  }
-}
 
 /** Integers of an answer as rows. */
 function rows({ outputs, classes }) {
