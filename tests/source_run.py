@@ -103,8 +103,10 @@ def relu_softmax(inputs: list[Tensor], operation: Mapping[str, Any], _: Mapping[
 
 def layer_norm(inputs: list[Tensor], operation: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tensor:
     (x,) = inputs
-    centred = x - x.mean(axis=0)
+    centred = x if operation.get("rms") else x - x.mean(axis=0)
     normal = centred / np.sqrt((centred**2).mean(axis=0) + operation["epsilon"])
+    if "scale" not in operation:
+        return normal
     scale, bias = (channels(weights[operation[role]], x.ndim) for role in ("scale", "bias"))
     return normal * scale + bias
 

@@ -129,9 +129,9 @@ def test_linear_layers_add_what_goes_around_them(tmp_path, name):
         assert [written[read].operation["op"] for read in node.inputs].count("Conv") == 1
 
 
-@pytest.mark.parametrize(("factor", "bits"), [(0.01, 11)])
+@pytest.mark.parametrize(("factor", "bits"), [(1, 8), (0.01, 10)])
 def test_small_results_of_softmaxes_have_more_bits(tmp_path, factor, bits):
-    """Rows of equal scores have results far below 1, which need bits that rows with one large result do not."""
+    """Rows of five equal scores have results of a fifth, which need two bits that rows with a large result do not."""
     case = CASES["ViTForImageClassification"]
     folder, x = write(tmp_path / "model", case), inputs(case.config, 8)
     weights = load_file(folder / "model.safetensors")
