@@ -118,7 +118,7 @@ impl Client {
 }
 
 impl Client {
-    /// What is asked of a server.
+    /// Returns the request for a session that the options describe.
     fn asking<'a>(&'a self, waiting: &'a Waits, trusts: &'a Trusts<'a>) -> Asking<'a> {
         Asking {
             model: self.options.model.as_deref(),

@@ -24,7 +24,8 @@ pub(super) struct Way {
     pub(super) spent: Spent,
     /// Before, in an exchange with other steps.
     pub(super) before: Spent,
-    /// The same behind the first segment, with little for the work that the server does while it waits.
+    /// What it takes before where that is behind the first segment: work that the server does
+    /// while it waits counts little there.
     pub(super) while_waiting: Spent,
     /// Levels of the keys for unfolding that it asks for.
     pub(super) levels: Levels,

@@ -135,7 +135,7 @@ impl ServerWeights {
         &self.kernel
     }
 
-    /// Those in `range` for the direct kernel.
+    /// Returns the weights in `range` as the direct kernel reads them.
     pub(super) fn plain(&self, range: Range<usize>) -> Result<Zeroizing<Vec<i32>>> {
         self.plain.get(range).ok_or_else(unfit)
     }

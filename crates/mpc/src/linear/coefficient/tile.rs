@@ -39,9 +39,9 @@ pub(super) struct Tile {
 }
 
 enum Sums {
-    /// Of [`TOGETHER`] output blocks each.
+    /// Each has the sums of [`TOGETHER`] output blocks.
     Direct(Vec<direct::Sums>),
-    /// Of an output block each.
+    /// Each is the sum of one output block.
     Transform(Vec<Accumulator>),
 }
 
