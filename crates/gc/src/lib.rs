@@ -11,6 +11,7 @@ pub mod evaluate;
 pub mod garble;
 pub mod ring_share;
 pub mod tables;
+pub mod tagged;
 pub mod words;
 
 mod gates;
