@@ -193,6 +193,8 @@ tags! {
         "The server sends the tags that it expects of the combinations (no session runs it).";
     CHECK_NONCE = 0x62, "nonce of a check", ToServer, [],
         "The client opens its commitment to the tags (no session runs it).";
+    COMMITTED_KEY = 0x63, "key of a committed secret", ToServer, [],
+        "The client sends the body of the public key of the secret to which it has committed (no session runs it).";
 }
 
 /// Returns the row of a number.

@@ -14,8 +14,10 @@ use zeroize::Zeroizing;
 pub const COMBINATIONS: usize = 64;
 /// Words that share a table.
 const GROUP: usize = 8;
-/// Domain of the coefficients.
-const COEFFICIENTS: u64 = u64::from_le_bytes(*b"auth chi");
+/// Domain of the coefficients of integers that are to be zero.
+pub(super) const ZERO: u64 = u64::from_le_bytes(*b"auth chi");
+/// Domain of the coefficients of integers that are to be small.
+pub(super) const SMALL: u64 = u64::from_le_bytes(*b"auth eps");
 
 /// The coefficients of one check, group after group.
 pub(super) struct Coefficients(Prg);
@@ -24,8 +26,8 @@ pub(super) struct Coefficients(Prg);
 type Positions = [[u8; COMBINATIONS]; 2];
 
 impl Coefficients {
-    pub(super) fn new(seed: &Seed) -> Self {
-        Self(Prg::new(seed, COEFFICIENTS))
+    pub(super) fn new(seed: &Seed, domain: u64) -> Self {
+        Self(Prg::new(seed, domain))
     }
 
     /// Adds the combinations of each of `lists`, which are equally long and have the same
@@ -74,7 +76,7 @@ mod tests {
         let words: Vec<u128> = (0..21).map(|_| rng.block()).collect();
         let seed = rng.seed();
         let mut sums = [[0; COMBINATIONS]; 1];
-        Coefficients::new(&seed).add([&words], &mut sums);
+        Coefficients::new(&seed, ZERO).add([&words], &mut sums);
         // The coefficient of one word is its combination where the others are 0.
         let mut wanted = [0u128; COMBINATIONS];
         let mut counts = [0; 3];
@@ -82,7 +84,7 @@ mod tests {
             let mut alone = vec![0; words.len()];
             alone[at] = 1;
             let mut coefficients = [[0; COMBINATIONS]; 1];
-            Coefficients::new(&seed).add([&alone], &mut coefficients);
+            Coefficients::new(&seed, ZERO).add([&alone], &mut coefficients);
             for (wanted, c) in wanted.iter_mut().zip(coefficients[0]) {
                 counts[c.wrapping_add(1) as usize] += 1;
                 *wanted = wanted.wrapping_add(word.wrapping_mul(c));

@@ -11,12 +11,13 @@
 //! | Paper | Cramer, Damgard, Escudero, Scholl, Xing, SPDZ2k, CRYPTO 2018; Lehmkuhl, Mishra, Srinivasan, Popa, Muse, USENIX Security 2021 (the setting) |
 //!
 //! Tags are linear: what both parties apply to their parts ([`Values::linear`], [`Keys::linear`])
-//! gives the result's tags without a message. No command runs any of this yet: whole networks lack
-//! linear layers on committed keys and the check on encryption noise.
+//! gives the result's tags without a message. Phases of RLWE are linear in the secret key, to which
+//! the client commits (`lattice`). No command runs any of this yet.
 
 mod check;
 mod combine;
 mod commit;
+pub(crate) mod lattice;
 mod tag;
 mod values;
 
@@ -24,7 +25,11 @@ mod values;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub use check::{COMBINATIONS, check_client, check_cost, check_server};
+pub use check::{
+    BOUND, COMBINATIONS, COVER_BITS, SmallKeys, SmallValues, check_client, check_cost,
+    check_server, cover_planes,
+};
 pub use commit::{ClientBits, ServerBits, accept, accept_random, commit, commit_cost, random};
+pub use lattice::{ClientKey, ServerKey, accept_key, commit_key, key_cost, key_ots};
 pub use tag::{tag_client, tag_cost, tag_server};
 pub use values::{Keys, Values};

@@ -1,5 +1,7 @@
 //! Clients that keep to the protocol, clients that do not, and a server that does not.
 
+mod layer;
+
 use gc::tagged::{ALPHA_BITS, BitTags, MacKeys};
 use ot::ideal::deal;
 use ot::{ReceiverBatch, SenderBatch, SessionId, Source, setup_both};
@@ -8,8 +10,8 @@ use ring::{Bits, Random};
 use wire::testing::{Outcome, Tamper, run_pair, run_tampered};
 use wire::{Channel, Cost, Error, Result, Role};
 
-use super::check::{finish_client, receive_seed};
-use super::combine::Coefficients;
+use super::check::{finish_client, receive_seed, shown_zero, sums_client};
+use super::combine::ZERO;
 use super::values::ones;
 use super::*;
 use crate::garbled::checked::{self, Checked};
@@ -108,7 +110,7 @@ impl Case {
             .then(tag_cost(&outputs))
             .then(self.relu.cost())
             .then(tag_cost(&masks))
-            .then(check_cost(K + ALPHA_BITS))
+            .then(check_cost(K + ALPHA_BITS, None))
     }
 
     fn client(&self, ch: &mut Channel, mut ots: ReceiverBatch, does: Client) -> Result<Values> {
@@ -136,7 +138,7 @@ impl Case {
         let masks = tag_client(ch, &masks, &random)?;
         let relations = [p.less(&bits)?];
         match does {
-            Client::Honest => check_client(ch, &relations, &masks, &mut rng)?,
+            Client::Honest => check_client(ch, &relations, &masks, None, &mut rng)?,
             _ => cheat(ch, &relations[0], &masks, does, &mut rng)?,
         }
         Ok(results)
@@ -157,9 +159,9 @@ impl Case {
         let (share, tags) = checked::server(ch, &self.relu, &keys, &committed, &others, &mut rng)?;
         let random = accept_random(third, ALPHA_BITS as usize, COMBINATIONS)?;
         let masks = tag_server(ch, &masks, &keys, &random, &mut rng)?;
-        check_server(ch, &[p.less(&bits)?], &masks, &keys, &mut rng)?;
+        check_server(ch, &[p.less(&bits)?], &masks, None, &keys, &mut rng)?;
         // The keys are shown to the test by the tags of ones and zeros.
-        let alpha = Keys::new(vec![0], P + ALPHA_BITS).tags(&[1], &keys)[0];
+        let alpha = Keys::new(vec![0], P + ALPHA_BITS).tags_of(&[1], &keys)[0];
         let mut shown = tags.betas.clone();
         shown.push(alpha);
         Ok((share, Keys::new(shown, P + ALPHA_BITS)))
@@ -201,16 +203,10 @@ fn cheat(
     rng: &mut Random,
 ) -> Result<()> {
     let modulus = relation.modulus();
-    let seed = receive_seed(ch)?;
-    let mut sums = [[0; COMBINATIONS]; 2];
-    Coefficients::new(&seed).add([&relation.values, &relation.tags], &mut sums);
-    let [values, tags] = &mut sums;
-    for at in 0..COMBINATIONS {
-        values[at] = values[at].wrapping_add(masks.values[at] << K) & ones(modulus);
-        tags[at] = tags[at].wrapping_add(masks.tags[at] << K) & ones(modulus);
-    }
-    let mut opened: Vec<u64> = values.iter().map(|value| (value >> K) as u64).collect();
-    let mut seed = seed;
+    let mut seed = receive_seed(ch)?;
+    let lists = std::slice::from_ref(relation);
+    let mut shown = shown_zero(&sums_client(&seed, ZERO, lists, masks, modulus)?, modulus);
+    let (opened, tags) = (&mut shown.opened[0], &mut shown.tags);
     match does {
         Client::Tags(at) => tags[at] ^= 1,
         Client::Opens(at) => {
@@ -220,7 +216,7 @@ fn cheat(
         Client::Nonce => seed.0[0] ^= 1,
         _ => {}
     }
-    match finish_client(ch, &seed, opened, tags, modulus, rng) {
+    match finish_client(ch, &seed, vec![shown], rng) {
         // A client that cheats does not stop where an honest one would.
         Err(Error::Peer { .. }) => {
             ch.send(&crate::bytes::Bytes::<{ wire::tags::CHECK_NONCE }>(vec![0; 32]))
@@ -388,12 +384,12 @@ fn relations_of_several_rings_are_checked_together() {
         let (values, betas): (Vec<Values>, Vec<Keys>) = lists.into_iter().unzip();
         let [mut first, mut second] = [rng.child(), rng.child()];
         let (client, server) = run_pair(
-            |ch| check_client(ch, &values, &masks, &mut first),
-            |ch| check_server(ch, &betas, &mask_keys, &keys, &mut second),
+            |ch| check_client(ch, &values, &masks, None, &mut first),
+            |ch| check_server(ch, &betas, &mask_keys, None, &keys, &mut second),
         );
         match wrong {
             None => {
-                assert_eq!(client.cost, check_cost(66));
+                assert_eq!(client.cost, check_cost(66, None));
                 assert!(client.value.is_ok() && server.value.is_ok());
             }
             // The client sees that its own values are wrong and opens nothing.
@@ -404,7 +400,7 @@ fn relations_of_several_rings_are_checked_together() {
 
 fn tagged(rng: &mut Random, values: Vec<u128>, modulus: u32, keys: &MacKeys) -> (Values, Keys) {
     let betas = Keys::new(values.iter().map(|_| rng.block()).collect(), modulus);
-    let tags = betas.tags(&values, keys).to_vec();
+    let tags = betas.tags_of(&values, keys).to_vec();
     (Values::new(values, tags, modulus), betas)
 }
 
@@ -421,7 +417,7 @@ fn linear_maps_keep_tags() {
     let twice = |x: &[u128]| x.iter().map(|x| x.wrapping_mul(3)).collect::<Vec<u128>>();
     let values = a.0.linear(twice).less(&b.0).unwrap().plus(&constants).raised(90).unwrap();
     let betas = a.1.linear(twice).less(&b.1).unwrap().plus(&constants, &keys).raised(90).unwrap();
-    assert_eq!(*betas.tags(&values.values, &keys), values.tags);
+    assert_eq!(*betas.tags_of(&values.values, &keys), values.tags);
     assert_eq!((values.modulus(), betas.modulus(), values.len()), (90, 90, 9));
     let wanted =
         a.0.values[0].wrapping_mul(3).wrapping_sub(b.0.values[0]).wrapping_add(constants[0]);

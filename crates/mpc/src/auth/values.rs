@@ -66,6 +66,11 @@ impl Values {
         &self.values
     }
 
+    /// Returns their tags.
+    pub(crate) fn tags(&self) -> &[u128] {
+        &self.tags
+    }
+
     /// Returns the image of the integers under `map`, a linear map over the integers that both
     /// parties know. Arithmetic may wrap mod 2^128.
     #[must_use]
@@ -89,6 +94,15 @@ impl Values {
     pub fn plus(&self, constants: &[u128]) -> Self {
         let values = self.values.iter().zip(constants).map(|(v, c)| v.wrapping_add(*c)).collect();
         Self::new(values, self.tags.clone(), self.modulus)
+    }
+
+    /// Returns the integers with values and tags reduced mod 2^modulus.
+    ///
+    /// # Errors
+    /// [`wire::Error::Internal`] for a larger modulus.
+    pub fn narrowed(&self, modulus: u32) -> Result<Self> {
+        shift(modulus, self.modulus)?;
+        Ok(Self::new(self.values.clone(), self.tags.clone(), modulus))
     }
 
     /// Returns the integers times `2^(modulus - self.modulus())`, with tags mod 2^modulus.
@@ -127,6 +141,11 @@ impl Keys {
         self.modulus
     }
 
+    /// Returns the keys.
+    pub(crate) fn betas(&self) -> &[u128] {
+        &self.betas
+    }
+
     /// As [`Values::linear`].
     #[must_use]
     pub fn linear(&self, map: impl Fn(&[u128]) -> Vec<u128>) -> Self {
@@ -150,6 +169,15 @@ impl Keys {
         Self::new(self.betas.iter().zip(constants).map(moved).collect(), self.modulus)
     }
 
+    /// As [`Values::narrowed`].
+    ///
+    /// # Errors
+    /// [`wire::Error::Internal`] for a larger modulus.
+    pub fn narrowed(&self, modulus: u32) -> Result<Self> {
+        shift(modulus, self.modulus)?;
+        Ok(Self::new(self.betas.clone(), modulus))
+    }
+
     /// As [`Values::raised`].
     ///
     /// # Errors
@@ -159,7 +187,7 @@ impl Keys {
     }
 
     /// Returns the tags that `values` have with these keys, mod 2^modulus.
-    pub(super) fn tags(&self, values: &[u128], keys: &MacKeys) -> Zeroizing<Vec<u128>> {
+    pub(super) fn tags_of(&self, values: &[u128], keys: &MacKeys) -> Zeroizing<Vec<u128>> {
         let alpha = u128::from(keys.alpha());
         let tag = |(beta, v): (&u128, &u128)| {
             alpha.wrapping_mul(*v).wrapping_add(*beta) & ones(self.modulus)
