@@ -1,6 +1,7 @@
 //! Clients that keep to the protocol, clients that do not, and a server that does not.
 
 mod layer;
+mod mlp;
 
 use gc::tagged::{ALPHA_BITS, BitTags, MacKeys};
 use ot::ideal::deal;

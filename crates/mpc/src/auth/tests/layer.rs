@@ -57,12 +57,12 @@ struct Case {
 
 type Left = (Outcome<Result<Values>>, Outcome<Result<Share>>);
 
-fn conv() -> Conv {
+pub(super) fn conv(inputs: usize, outputs: usize) -> Conv {
     Conv {
-        in_channels: INPUTS,
+        in_channels: inputs,
         in_height: 1,
         in_width: 1,
-        out_channels: OUTPUTS,
+        out_channels: outputs,
         kernel: [1; 2],
         stride: [1; 2],
         padding: [0; 4],
@@ -74,7 +74,7 @@ fn conv() -> Conv {
 impl Case {
     fn new(seed: u64) -> Self {
         let mut rng = Random::seeded(seed);
-        let conv = conv();
+        let conv = conv(INPUTS, OUTPUTS);
         let linear = Linear {
             conv,
             accumulator_bits: OUT + SHIFT,
@@ -85,7 +85,7 @@ impl Case {
             choice: None,
             square_bits: None,
         };
-        let layer = linear::plan(&linear, OUT).unwrap();
+        let layer = linear::plan(&linear, OUT, Params::new(2048, 52).unwrap()).unwrap();
         let weight: Vec<i32> =
             rng.uniform(INPUTS * OUTPUTS, 8).iter().map(|w| signed(*w, 8) as i32).collect();
         let bias: Vec<i64> = rng.uniform(OUTPUTS, 16).iter().map(|b| signed(*b, 16)).collect();
@@ -241,8 +241,19 @@ impl Case {
     }
 }
 
-fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
+pub(super) fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
     (0..bits).map(|bit| Bits::of_words(words, bit)).collect()
+}
+
+/// The check of a client that opens what follows from values whose relations do not hold.
+pub(super) fn cheat_all(
+    ch: &mut Channel,
+    relations: &[Values],
+    masks: &Values,
+    small: SmallValues<'_>,
+    rng: &mut Random,
+) -> Result<()> {
+    cheat(ch, (relations, masks), small, Client::Shifts(0, 0), rng)
 }
 
 /// The check of a client that opens what an honest one would not.

@@ -14,14 +14,14 @@
 
 use gc::tagged::{ALPHA_BITS, MacKeys};
 use graph::{Linear, Rounding};
-use he::rlwe::{Fresh, Params, TABLE};
+use he::rlwe::{Fresh, Params};
 use ring::word::mask;
 use wire::{Channel, Error, Packed, Result};
 use zeroize::Zeroizing;
 
 use super::answers::{Maker, Parts, Server, send_all, tiles};
-use super::layer::{INPUTS, Layer, RESPONSES};
-use super::packing::Place;
+use super::layer::{Chosen, INPUTS, Layer, RESPONSES, parameters, payload};
+use super::packing::{Folding, Place};
 use super::product::ServerWeights;
 use super::shares::server_share;
 use super::tile::Tile;
@@ -32,21 +32,30 @@ use crate::linear::transport::{
 };
 use crate::share::Share;
 
-/// Plans `linear`, fully connected and rounded stochastically, for results of `out_bits`, with the
-/// largest modulus of its degree: the farther values stand above errors, the less an error within
-/// the bound is worth.
+/// Plans `linear`, fully connected and rounded stochastically, for results of `out_bits` under a key of
+/// `params`: of all packings for its degree that of the fewest bytes. The larger the modulus, the farther
+/// values stand above errors, and the less an error within the bound is worth.
 ///
 /// # Errors
-/// [`Error::Misuse`] as [`Layer::new`], and for other layers.
-pub fn plan(linear: &Linear, out_bits: u32) -> Result<Layer> {
-    let layer = Layer::new(linear, out_bits, 1)?;
-    let plain = layer.is_fully_connected() && layer.addend.is_none();
-    if !plain || layer.rounding != Rounding::Stochastic {
+/// [`Error::Misuse`] for other layers, and where no packing holds the precision.
+pub fn plan(linear: &Linear, out_bits: u32, params: Params) -> Result<Layer> {
+    let plain = linear.conv.is_fully_connected() && linear.addend.is_none();
+    if !plain || linear.rounding != Rounding::Stochastic {
         return Err(Error::misuse("tags of phases of another layer than a fully connected one"));
     }
-    let degree = layer.params.degree();
-    let most = TABLE.iter().find(|(known, _)| *known == degree).map_or(0, |(_, bits)| *bits);
-    Ok(Layer { params: Params::new(degree, most).map_err(misuse)?, ..layer })
+    let mut best: Option<(u64, Layer)> = None;
+    for packing in Folding::candidates(&linear.conv, 1, params.degree(), 0) {
+        let weights = packing.weights_per_response();
+        let least = parameters(linear, out_bits, params.degree(), weights);
+        let Some(least) = least.filter(|least| least.params.within(&params)) else { continue };
+        let chosen = Chosen { params, ..least };
+        let bytes = payload(&packing, chosen);
+        if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) {
+            best = Some((bytes, Layer::of(linear, out_bits, packing, chosen)));
+        }
+    }
+    let none = || Error::misuse("no packing of a layer whose phases have tags; narrow its values");
+    best.map(|(_, layer)| layer).ok_or_else(none)
 }
 
 /// Encrypts the client's integers and decrypts the responses: phases mod 2^K', and the errors of each
