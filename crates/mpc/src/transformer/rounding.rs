@@ -23,16 +23,22 @@ use crate::turns;
 #[derive(Clone, Debug)]
 pub(super) enum Rounding {
     /// By a truncation, and where a reader needs them wider than the function has them an extension.
-    Apart(Truncate, Option<Extend>),
+    Apart(Box<(Truncate, Option<Extend>)>),
     /// At once.
-    Beside(Rescale),
+    Beside(Box<Rescale>),
 }
 
 impl Rounding {
+    /// A truncation, and what extends its results.
+    pub(super) fn apart(plan: Truncate, wider: Option<Extend>) -> Self {
+        Self::Apart(Box::new((plan, wider)))
+    }
+
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
         match self {
-            Self::Apart(plan, wider) => {
+            Self::Apart(both) => {
+                let (plan, wider) = &**both;
                 plan.demand() + wider.as_ref().map(Extend::demand).unwrap_or_default()
             }
             Self::Beside(plan) => plan.demand(),
@@ -42,7 +48,8 @@ impl Rounding {
     /// What [`Rounding::run`] costs.
     pub(super) fn cost(&self) -> Cost {
         match self {
-            Self::Apart(plan, wider) => {
+            Self::Apart(both) => {
+                let (plan, wider) = &**both;
                 plan.cost().then(wider.as_ref().map_or(Cost::NONE, Extend::cost))
             }
             Self::Beside(plan) => plan.cost(),
@@ -54,10 +61,11 @@ impl Rounding {
     /// # Errors
     /// As [`Truncate::begun_by`].
     pub(super) fn begun_by(self, first: Role) -> Result<Self> {
-        let Self::Apart(plan, wider) = self else { return Ok(self) };
+        let Self::Apart(both) = self else { return Ok(self) };
+        let (plan, wider) = *both;
         let plan = plan.begun_by(first)?;
         let last = turns::after(plan.cost(), first);
-        Ok(Self::Apart(plan, wider.map(|wider| wider.begun_by(last))))
+        Ok(Self::apart(plan, wider.map(|wider| wider.begun_by(last))))
     }
 
     /// Rounds `x`, which is not negative.
@@ -72,11 +80,14 @@ impl Rounding {
     ) -> Result<Share> {
         match self {
             Self::Beside(plan) => rescale::run(channel, plan, x, ots),
-            Self::Apart(plan, None) => truncate::run(channel, plan, x, ots),
-            Self::Apart(plan, Some(wider)) => {
+            Self::Apart(both) => {
+                let (plan, wider) = &**both;
                 let now = ots.split(channel.role(), &plan.demand())?;
                 let rounded = truncate::run(channel, plan, x, now)?;
-                extend::run(channel, wider, &rounded, ots)
+                match wider {
+                    Some(wider) => extend::run(channel, wider, &rounded, ots),
+                    None => Ok(rounded),
+                }
             }
         }
     }

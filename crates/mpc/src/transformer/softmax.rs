@@ -126,7 +126,7 @@ impl Softmax {
             lower: Some(Extend::new(rows, narrow, sums, Sign::NonNegative, radix)?),
             reciprocal: reciprocal()?,
             product: Rows::new(rows, cols, width, factor_bits)?,
-            rounding: Rounding::Apart(
+            rounding: Rounding::apart(
                 Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
                 None,
             ),
@@ -142,12 +142,12 @@ impl Softmax {
     /// # Errors
     /// [`Error::Misuse`] for widths that are not larger, or beyond 63 bits.
     pub fn to_width(self, out_bits: u32) -> Result<Self> {
-        let Rounding::Apart(rounding, _) = self.rounding else {
+        let Rounding::Apart(both) = self.rounding else {
             return Err(Error::misuse("a softmax that is made wider when it goes in turns"));
         };
         let (count, from) = (self.rows * self.function.cols, self.function.out_bits);
         let wider = Extend::new(count, from, out_bits, Sign::NonNegative, self.radix)?;
-        Ok(Self { rounding: Rounding::Apart(rounding, Some(wider)), out_bits, ..self })
+        Ok(Self { rounding: Rounding::apart(both.0, Some(wider)), out_bits, ..self })
     }
 
     /// The width of the upper bits of exponentials: what sums of them need, with the lower bits
@@ -202,7 +202,9 @@ impl Softmax {
         let functions::Softmax { cols, drop, .. } = self.function;
         let widths = [self.function.width(), drop, self.out_bits];
         let rounding = match self.radix {
-            Radix::Chain => Rounding::Beside(Rescale::new(self.rows * cols, widths, last)?),
+            Radix::Chain => {
+                Rounding::Beside(Box::new(Rescale::new(self.rows * cols, widths, last)?))
+            }
             _ => self.rounding.begun_by(last)?,
         };
         Ok(Self { exponent, lower, product, rounding, ..self })
