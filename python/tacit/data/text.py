@@ -21,9 +21,9 @@ from tacit.data.corpus import PAIR
 from tacit.data.embedding import Embedding
 from tacit.errors import MisuseError
 
-Pooling = Literal["mean", "cls", "hidden", "classes", "tokens", "spans"]
-POOLINGS = ("mean", "cls", "hidden", "classes", "tokens", "spans")
-NO_EMBEDDING = ("classes", "tokens", "spans")
+Pooling = Literal["mean", "cls", "hidden", "classes", "tokens", "spans", "next"]
+POOLINGS = ("mean", "cls", "hidden", "classes", "tokens", "spans", "next")
+NO_EMBEDDING = ("classes", "tokens", "spans", "next")
 LONGEST_SEQUENCE = 4096
 SHORTEST_BUCKET = 16
 LONGEST_TEXT = 1 << 16
@@ -52,9 +52,10 @@ class Text:
     `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
     tokens; cls, an embedding; hidden, all states; classes, a number per class; tokens, that for each token; spans, two
-    numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a
-    public embedding `embedding` is its digest, and `tables` the embedding itself. `labels` name the classes of tokens,
-    or are empty.
+    numbers per token, of the start and the end of an answer; next, a number for each token that may come next. Texts
+    that are continued end at the last token, with padding before them, and lose their beginning if they are too long.
+    With `normalise` embeddings have length 1. With a public embedding `embedding` is its digest, and `tables` the
+    embedding itself. `labels` name the classes of tokens, or are empty.
     """
 
     tokenizer: str
@@ -112,8 +113,9 @@ class Text:
             lengths[index] = len(encoded.ids)
             encoded = self.fitted(encoded, text)
             ids = encoded.ids[: self.sequence]
-            x[index, 0, : len(ids)] = ids
-            x[index, 1, : len(ids)] = 1
+            place = slice(self.sequence - len(ids), None) if self.pooling == "next" else slice(len(ids))
+            x[index, 0, place] = ids
+            x[index, 1, place] = 1
         return Tokens(self.inputs(x), lengths, x)
 
     def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -135,7 +137,7 @@ class Text:
     def cut(self, text: str) -> Any:
         """The encoding of a text that is too long: the marks at its end stay."""
         try:
-            self.encoder.enable_truncation(self.sequence)
+            self.encoder.enable_truncation(self.sequence, direction="left" if self.pooling == "next" else "right")
             return self.encoder.encode(*parted(text))
         finally:
             self.encoder.no_truncation()

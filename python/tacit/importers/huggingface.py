@@ -20,6 +20,7 @@ HEADS: Mapping[str, Kind] = {
     "ForSequenceClassification": "classes",
     "ForTokenClassification": "tokens",
     "ForQuestionAnswering": "spans",
+    "ForCausalLM": "next",
 }
 """Heads by the ends of the names of architectures."""
 
@@ -44,9 +45,12 @@ def public_embedding(folder: Path, sequence: int) -> Embedding:
     """The embedding of the encoder in `folder`; raises as `read_directory` does."""
     architecture, config, weights = load(folder)
     tables = sound(config, architecture.tables(config, weights), sequence)
+    words, places = tables.words.astype(np.float16), tables.placed(sequence)
+    if tables.norm is None:
+        return Embedding(words, places, None, None, tables.epsilon)
     factor = weights[f"{tables.norm}.weight"]
     bias = weights[f"{tables.norm}.bias"] if tables.biased else np.zeros_like(factor)
-    return Embedding(tables.words.astype(np.float16), tables.placed(sequence), factor, bias, tables.epsilon)
+    return Embedding(words, places, factor, bias, tables.epsilon)
 
 
 def read_images(folder: Path) -> onnx.ModelProto:

@@ -27,12 +27,12 @@ class Tables(NamedTuple):
     """Embeddings: a norm of rows of `words` (V, width) plus `places` (positions, width), which may be None.
 
     `places` has positions and the first token type added up, beginning with the first token's; `norm` is the name
-    of the norm's weights, which has no bias unless `biased`.
+    of the norm's weights, which has no bias unless `biased`. None stands for no norm.
     """
 
     words: NDArray[np.float32]
     places: NDArray[np.float32] | None
-    norm: str
+    norm: str | None
     epsilon: float
     biased: bool = True
 
@@ -116,6 +116,8 @@ def embed(graph: Graph, tables: Tables, ids: str, sequence: int) -> str:
     x = graph.add("Gather", "embedding", graph.constant("embedding.weight", tables.words), ids, axis=0)
     if tables.places is not None:
         x = graph.add("Add", "embedding.placed", x, graph.constant("embedding.positions", tables.placed(sequence)))
+    if tables.norm is None:
+        return x
     return graph.normalise("embedding.norm", x, tables.norm, tables.epsilon, tables.biased)
 
 
