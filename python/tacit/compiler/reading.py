@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compiler.prompts import prompting
 from tacit.data import corpus
 from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
@@ -38,7 +39,9 @@ class Reading:
     """Inputs of `sequence` tokens. `tokenizer` is a tokenizer.json, by default the one beside the model.
 
     `texts` calibrate, of classifiers `pairs` where there are any; without any, thirty that come with the package do.
-    With `public_embedding` clients get the embedding and look their tokens up themselves.
+    With `public_embedding` clients get the embedding and look their tokens up themselves. Of decoders `prefix` is what
+    the server has read before each prompt, and `suffix` stands between a prompt and its answer; unless given they are
+    those of the model's chat template.
     """
 
     sequence: int | None = None
@@ -46,6 +49,8 @@ class Reading:
     texts: Sequence[str] = ()
     pairs: Sequence[str] = ()
     public_embedding: bool = False
+    prefix: str | None = None
+    suffix: str | None = None
 
 
 def describe(source: Path, graph: Source, reading: Reading) -> Text:
@@ -63,7 +68,9 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
     if is_directory_of_model(source):
-        text = Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+        kind = pooling_of(source)
+        decoding = prompting(source, reading).decoding if kind == "next" else None
+        text = Text(content, graph.input_shape[1], kind, normalises(source), padding(source), decoding=decoding)
         if text.pooling == "tokens":
             text = replace(text, labels=class_labels(source))
         if not graph.masked:

@@ -30,14 +30,18 @@ def is_directory_of_model(path: Path) -> bool:
     return path.is_dir() and (path / "config.json").is_file()
 
 
-def read_directory(folder: Path, sequence: int, public: bool = False) -> onnx.ModelProto:
-    """The encoder in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
+def read_directory(
+    folder: Path, sequence: int, public: bool = False, beginning: tuple[int, ...] = ()
+) -> onnx.ModelProto:
+    """The model in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
+
+    A decoder has read the tokens `beginning` before.
 
     Raises `MisuseError` for files that are absent or damaged and for a length the model has no positions
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
     architecture, config, weights = load(folder)
-    written = Written(config, sequence, public)
+    written = Written(config, sequence, public, beginning)
     return write(architecture, written, weights, head(config), named(config))
 
 

@@ -1,7 +1,8 @@
 """Llama, SmolLM2 and Qwen2: decoders with RMS norms, rotary positions, groups of heads and gated dense layers.
 
-A decoder reads a prompt whose last token is at the last position, with padding before it, and gives a number for each
-token that may come next. Rotary positions are relative, so that padding before the prompt changes nothing.
+A decoder reads the tokens behind a beginning that both parties know, with padding after them, and gives a number for
+each token that may come next. Keys and values of the beginning are constants: the server computes them in the clear.
+Of the last layer only the state of the last token is computed.
 """
 
 from typing import NamedTuple
@@ -13,31 +14,23 @@ from tacit.importers.architectures import post_norm
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind
+from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
 from tacit.importers.architectures.modernbert import rotated
-from tacit.importers.architectures.text import MASKED, PENALTY, Tables, TextArchitecture, Written
+from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
-ROTARY = "all"
-LATER = "later"
-
-
-class Sizes(NamedTuple):
-    """Heads of queries, heads of keys and values, and the width of a head."""
-
-    heads: int
-    groups: int
-    width: int
+ALL = "all"
+"""The rotary positions of all tokens."""
+SELECT = "mask"
+"""The row of the input that has a 1 at the last token (N, sequence)."""
 
 
-def sizes(config: Config) -> Sizes:
-    """What the configuration says of heads."""
-    heads = config.whole("num_attention_heads")
-    groups = config.whole("num_key_value_heads", heads)
-    if heads % groups:
-        config.damaged("num_attention_heads is no multiple of num_key_value_heads in config.json")
-    width = config.whole("head_dim", config.whole("hidden_size") // heads)
-    if width % 2:
-        config.damaged(f"heads of {width} values cannot be turned by pairs: head_dim in config.json must be even")
-    return Sizes(heads, groups, width)
+class Extent(NamedTuple):
+    """Heads, keys and values of the beginning and its tokens, and tokens whose states a layer gives."""
+
+    heads: Sizes
+    known: Weights
+    beginning: int
+    rows: int
 
 
 def check(config: Config) -> None:
@@ -47,29 +40,13 @@ def check(config: Config) -> None:
     base(config)
     if config.get("use_sliding_window"):
         config.refuse("attention to neighbours only (use_sliding_window)", "use a model that attends to all tokens")
-
-
-def base(config: Config) -> float:
-    """The base of the frequencies of rotary positions."""
-    given = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    if given.get("rope_type", given.get("type", "default")) != "default":
-        config.refuse("scaled rotary positions (rope_type)", "use the model as it was trained, with `default`")
-    return float(given.get("rope_theta") or config.real("rope_theta", 10000.0))
+    if not config.architecture().endswith("ForCausalLM"):
+        config.refuse(f"architecture {config.architecture()}", "use the model for the next token, ...ForCausalLM")
 
 
 def tables(_config: Config, weights: Weights) -> Tables:
     """Embeddings of tokens, as they are."""
     return Tables(weights["embed_tokens.weight"], None, None, 0.0)
-
-
-def turns(config: Config, sequence: int) -> list[NDArray[np.float32]]:
-    """The cosines and the sines (sequence, width) that turn pairs of a head's values, by positions."""
-    width = sizes(config).width
-    frequencies = base(config) ** (-np.arange(0, width, 2) / width)
-    angles = np.arange(sequence)[:, None] * frequencies
-    sine = np.sin(angles)
-    both = np.concatenate([np.cos(angles)] * 2, axis=1), np.concatenate([-sine, sine], axis=1)
-    return [part.astype(np.float32) for part in both]
 
 
 def norm(graph: Graph, config: Config, name: str, x: str, weight: str) -> str:
@@ -90,22 +67,69 @@ def repeated(graph: Graph, at: str, x: str, of: Sizes) -> str:
     return graph.add("Gather", f"{at}.repeated", x, graph.constant("groups", each.astype(np.int64)), axis=1)
 
 
-def attention(graph: Graph, config: Config, layer: int, x: str) -> str:
-    """What attention adds to the states."""
-    at, of, source = f"layer{layer}", sizes(config), f"layers.{layer}.self_attn"
+def selected(graph: Graph, name: str, x: str, axes: int) -> str:
+    """Of states (N, ..., sequence, width) of `axes` axes that of the last token (N, ..., 1, width)."""
+    shape = graph.integers(f"select.{axes}", list(range(1, axes - 1)))
+    row = graph.add("Unsqueeze", f"{name}.row", SELECT, shape)
+    return graph.add("MatMul", name, row, x)
+
+
+def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: int) -> str:
+    """`x` (N, heads, rows, inner) times the `weight` (heads, inner, outer) of each head: (N, heads, rows, outer)."""
+    heads, inner, outer = weight.shape
+    turned = graph.add("Transpose", f"{name}.turned", x, perm=[0, 1, 3, 2])
+    flat = graph.add(
+        "Reshape", f"{name}.flat", turned, graph.integers(f"{name}.flat.shape", [0, heads * inner, rows, 1])
+    )
+    kernel = graph.constant(f"{name}.weight", weight.transpose(0, 2, 1).reshape(heads * outer, inner, 1, 1))
+    product = graph.add("Conv", f"{name}.product", flat, kernel, group=heads, kernel_shape=[1, 1])
+    shape = graph.integers(f"{name}.shape", [0, heads, outer, rows])
+    return graph.add("Transpose", name, graph.add("Reshape", f"{name}.split", product, shape), perm=[0, 1, 3, 2])
+
+
+def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
+    """What attention adds to the states of tokens, or of the last one."""
+    at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
     found = {}
-    for role, count in (("query", of.heads), ("key", of.groups), ("value", of.groups)):
+    for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
         weight = f"{source}.{role[0]}_proj"
         flat = graph.dense(f"{at}.{role}", x, weight, biased=f"{weight}.bias" in graph.weights)
-        found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, of.width], [0, 2, 1, 3])
+        found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
-        found[role] = rotated(graph, f"{at}.{role}", found[role], ROTARY, of.width)
-    key, value = (repeated(graph, f"{at}.{role}", found[role], of) for role in ("key", "value"))
+        found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
+    penalty, query = PENALTY, found["query"]
+    if of.rows == 1:
+        query = selected(graph, f"{at}.query.last", query, 4)
+        ends = [graph.integers(f"last.{role}", [at]) for role, at in (("first", -1), ("end", 1 << 30), ("axis", 2))]
+        penalty = graph.add("Slice", "mask.scores.last", PENALTY, *ends)
+    key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = post_norm.scored(graph, at, found["query"], turned, {"later": LATER, "masked": PENALTY})
-    shares = graph.add("Softmax", f"{at}.weights", scores, axis=-1)
-    context = post_norm.attended(graph, of.heads * of.width, at, shares, value)
+    scores = graph.add("MatMul", f"{at}.scores", query, turned)
+    if of.beginning:
+        keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
+        known = by_head(graph, f"{at}.scores.beginning", query, keys, of.rows)
+        scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
+    hidden = graph.add("Add", f"{at}.scores.masked", scores, penalty)
+    shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)
+    context = contexts(graph, layer, shares, value, of)
     return graph.dense(f"{at}.attended", context, f"{source}.o_proj", biased=f"{source}.o_proj.bias" in graph.weights)
+
+
+def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
+    """The values that heads attend to, side by side."""
+    at, hidden = f"layer{layer}", of.heads.heads * of.heads.width
+    if not of.beginning:
+        return post_norm.attended(graph, hidden, at, shares, value)
+    axis, middle = graph.integers("beginning.axis", [3]), graph.integers("beginning.end", [of.beginning])
+    ends = graph.integers("beginning.first", [0]), middle, graph.integers("tokens.end", [1 << 30])
+    known, own = (
+        graph.add("Slice", f"{at}.weights.{role}", shares, start, end, axis)
+        for role, start, end in (("beginning", *ends[:2]), ("tokens", *ends[1:]))
+    )
+    first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
+    total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
+    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
+    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
 
 
 def gated(graph: Graph, layer: int, x: str) -> str:
@@ -119,18 +143,20 @@ def gated(graph: Graph, layer: int, x: str) -> str:
 
 
 def layers(graph: Graph, written: Written, x: str) -> str:
-    """All layers and the last norm."""
-    config, sequence = written.config, written.sequence
-    # The factor of the scores is in equal parts the query's and the key's.
-    factor = np.float32(sizes(config).width ** -0.25)
-    for role, value in zip(("cosine", "sine"), turns(config, sequence), strict=True):
-        graph.constant(f"rotary.{ROTARY}.{role}", value * factor)
-    later = np.triu(np.full((sequence, sequence), MASKED, np.float32), 1)
-    graph.constant(LATER, later)
-    for layer in range(config.whole("num_hidden_layers")):
-        at, source = f"layer{layer}", f"layers.{layer}"
+    """All layers and the last norm: the state of the last token (N, 1, hidden)."""
+    config, sequence, beginning = written.config, written.sequence, len(written.beginning)
+    of = sizes(config)
+    known = begun(config, graph.weights, written.beginning)
+    for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
+        graph.constant(f"rotary.{ALL}.{role}", value)
+    count = config.whole("num_hidden_layers")
+    for layer in range(count):
+        at, source, last = f"layer{layer}", f"layers.{layer}", layer == count - 1
+        extent = Extent(of, known, beginning, 1 if last else sequence)
         normed = norm(graph, config, f"{at}.first.norm", x, f"{source}.input_layernorm")
-        x = graph.add("Add", f"{at}.attended.sum", x, attention(graph, config, layer, normed))
+        added = attention(graph, layer, normed, extent)
+        x = selected(graph, f"{at}.last", x, 3) if last else x
+        x = graph.add("Add", f"{at}.attended.sum", x, added)
         normed = norm(graph, config, f"{at}.second.norm", x, f"{source}.post_attention_layernorm")
         x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, normed))
     return norm(graph, config, "last.norm", x, "norm")
@@ -140,12 +166,11 @@ def heads(_config: Config) -> dict[Kind, Head]:
     """What is its own: numbers for the token that comes next, by the embedding where the two are one."""
 
     def following(graph: Graph, x: str, _mask: str) -> str:
-        last = graph.row("last", x, -1)
         kernel = "lm_head.weight" if "lm_head.weight" in graph.weights else "embed_tokens.weight"
-        return graph.linear("next", last, graph.weights[kernel], None)
+        return graph.linear("next", graph.row("last", x, 0), graph.weights[kernel], None)
 
     return {"next": following}
 
 
-LLAMA = TextArchitecture("model.", check, tables, layers, heads)
+LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True)
 """Also Qwen2, whose queries, keys and values have biases."""
