@@ -298,9 +298,9 @@ def compile_command(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.onnx|DIR|MODEL.json|.ubj|.txt",
-            help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, or a model "
-            "of XGBoost, LightGBM or CatBoost.",
+            metavar="MODEL.onnx|DIR|MODEL.json|.ubj|.txt|.gguf",
+            help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, a model of "
+            "XGBoost, LightGBM or CatBoost, or a language model of llama.cpp.",
             show_default=False,
         ),
     ],
@@ -395,10 +395,11 @@ def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
     from tacit.compiler.trees import are_trees
     from tacit.importers.check import Problems, check
+    from tacit.importers.gguf import is_gguf
     from tacit.importers.quantised import is_quantised
 
     trained = is_quantised(model)
-    if trained or are_trees(model):
+    if trained or are_trees(model) or is_gguf(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

@@ -20,6 +20,8 @@ from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture
 
 ALL = "all"
 """The rotary positions of all tokens."""
+END = 1e30
+"""What no activation reaches."""
 SELECT = "mask"
 """The row of the input that has a 1 at the last token (N, sequence)."""
 
@@ -57,6 +59,12 @@ def norm(graph: Graph, config: Config, name: str, x: str, weight: str) -> str:
     root = graph.add("Sqrt", f"{name}.root", graph.add("Add", f"{name}.above", mean, epsilon))
     ratio = graph.add("Div", f"{name}.ratio", x, root)
     return graph.add("Mul", name, ratio, graph.constant(f"{name}.weight", graph.weights[f"{weight}.weight"]))
+
+
+def rounded(graph: Graph, at: str, x: str) -> str:
+    """What is as it was, but for the compiler: it rounds here to the bits of an activation."""
+    ends = [graph.constant(f"rounded.{role}", np.float32(end)) for role, end in (("low", -END), ("high", END))]
+    return graph.add("Clip", f"{at}.rounded", x, *ends)
 
 
 def repeated(graph: Graph, at: str, x: str, of: Sizes) -> str:
@@ -97,6 +105,7 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
+    found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
     penalty, query = PENALTY, found["query"]
     if of.rows == 1:
         query = selected(graph, f"{at}.query.last", query, 4)
@@ -128,6 +137,7 @@ def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
     )
     first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
     total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
+    total = rounded(graph, f"{at}.context", total)
     turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
     return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
 
