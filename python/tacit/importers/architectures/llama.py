@@ -2,7 +2,7 @@
 
 A decoder reads the tokens behind a beginning that both parties know, with padding after them, and gives a number for
 each token that may come next. Keys and values of the beginning are constants: the server computes them in the clear.
-Of the last layer only the state of the last token is computed.
+The factors of norms are part of the weights behind them, and the head reads the state of the last token only.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ SELECT = "mask"
 
 
 class Extent(NamedTuple):
-    """Heads, keys and values of the beginning and its tokens, and tokens whose states a layer gives."""
+    """Heads, keys and values of the beginning and its tokens, and tokens of an input."""
 
     heads: Sizes
     known: Weights
@@ -51,14 +51,20 @@ def tables(_config: Config, weights: Weights) -> Tables:
     return Tables(weights["embed_tokens.weight"], None, None, 0.0)
 
 
-def norm(graph: Graph, config: Config, name: str, x: str, weight: str) -> str:
-    """Values over the root of their mean square, times a factor each."""
+def norm(graph: Graph, config: Config, name: str, x: str) -> str:
+    """Values over the root of their mean square; the layers that read them have the norm's factors."""
     square = graph.add("Mul", f"{name}.square", x, x)
     mean = graph.add("ReduceMean", f"{name}.mean", square, graph.integers("norm.axes", [-1]), keepdims=1)
     epsilon = graph.constant("norm.epsilon", np.float32(config.real("rms_norm_eps", 1e-6)))
     root = graph.add("Sqrt", f"{name}.root", graph.add("Add", f"{name}.above", mean, epsilon))
-    ratio = graph.add("Div", f"{name}.ratio", x, root)
-    return graph.add("Mul", name, ratio, graph.constant(f"{name}.weight", graph.weights[f"{weight}.weight"]))
+    return rounded(graph, name, graph.add("Div", name, x, root))
+
+
+def behind(graph: Graph, name: str, x: str, weight: str, norm: str) -> str:
+    """A dense layer of values that a norm has no factors for: `x` times these and the transposed weight."""
+    kernel = graph.weights[f"{weight}.weight"] * graph.weights[f"{norm}.weight"]
+    bias = graph.weights.get(f"{weight}.bias")
+    return graph.linear(name, x, kernel, bias)
 
 
 def rounded(graph: Graph, at: str, x: str) -> str:
@@ -75,13 +81,6 @@ def repeated(graph: Graph, at: str, x: str, of: Sizes) -> str:
     return graph.add("Gather", f"{at}.repeated", x, graph.constant("groups", each.astype(np.int64)), axis=1)
 
 
-def selected(graph: Graph, name: str, x: str, axes: int) -> str:
-    """Of states (N, ..., sequence, width) of `axes` axes that of the last token (N, ..., 1, width)."""
-    shape = graph.integers(f"select.{axes}", list(range(1, axes - 1)))
-    row = graph.add("Unsqueeze", f"{name}.row", SELECT, shape)
-    return graph.add("MatMul", name, row, x)
-
-
 def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: int) -> str:
     """`x` (N, heads, rows, inner) times the `weight` (heads, inner, outer) of each head: (N, heads, rows, outer)."""
     heads, inner, outer = weight.shape
@@ -96,29 +95,24 @@ def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: 
 
 
 def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
-    """What attention adds to the states of tokens, or of the last one."""
+    """What attention adds to the states."""
     at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
     found = {}
     for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
         weight = f"{source}.{role[0]}_proj"
-        flat = graph.dense(f"{at}.{role}", x, weight, biased=f"{weight}.bias" in graph.weights)
+        flat = behind(graph, f"{at}.{role}", x, weight, f"layers.{layer}.input_layernorm")
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
     found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
-    penalty, query = PENALTY, found["query"]
-    if of.rows == 1:
-        query = selected(graph, f"{at}.query.last", query, 4)
-        ends = [graph.integers(f"last.{role}", [at]) for role, at in (("first", -1), ("end", 1 << 30), ("axis", 2))]
-        penalty = graph.add("Slice", "mask.scores.last", PENALTY, *ends)
     key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = graph.add("MatMul", f"{at}.scores", query, turned)
+    scores = graph.add("MatMul", f"{at}.scores", found["query"], turned)
     if of.beginning:
         keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
-        known = by_head(graph, f"{at}.scores.beginning", query, keys, of.rows)
+        known = by_head(graph, f"{at}.scores.beginning", found["query"], keys, of.rows)
         scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
-    hidden = graph.add("Add", f"{at}.scores.masked", scores, penalty)
+    hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
     shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)
     context = contexts(graph, layer, shares, value, of)
     return graph.dense(f"{at}.attended", context, f"{source}.o_proj", biased=f"{source}.o_proj.bias" in graph.weights)
@@ -145,10 +139,11 @@ def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
 def gated(graph: Graph, layer: int, x: str) -> str:
     """What the gated dense layers add to the states."""
     at, source = f"layer{layer}", f"layers.{layer}.mlp"
-    gate = graph.dense(f"{at}.gate", x, f"{source}.gate_proj", biased=False)
-    wide = graph.dense(f"{at}.wide", x, f"{source}.up_proj", biased=False)
+    norm = f"layers.{layer}.post_attention_layernorm"
+    gate = behind(graph, f"{at}.gate", x, f"{source}.gate_proj", norm)
+    wide = behind(graph, f"{at}.wide", x, f"{source}.up_proj", norm)
     active = graph.add("Mul", f"{at}.activation", gate, graph.add("Sigmoid", f"{at}.sigmoid", gate))
-    product = graph.add("Mul", f"{at}.gated", active, wide)
+    product = rounded(graph, f"{at}.gated", graph.add("Mul", f"{at}.gated", active, wide))
     return graph.dense(f"{at}.narrow", product, f"{source}.down_proj", biased=False)
 
 
@@ -159,17 +154,14 @@ def layers(graph: Graph, written: Written, x: str) -> str:
     known = begun(config, graph.weights, written.beginning)
     for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
         graph.constant(f"rotary.{ALL}.{role}", value)
-    count = config.whole("num_hidden_layers")
-    for layer in range(count):
-        at, source, last = f"layer{layer}", f"layers.{layer}", layer == count - 1
-        extent = Extent(of, known, beginning, 1 if last else sequence)
-        normed = norm(graph, config, f"{at}.first.norm", x, f"{source}.input_layernorm")
-        added = attention(graph, layer, normed, extent)
-        x = selected(graph, f"{at}.last", x, 3) if last else x
+    extent = Extent(of, known, beginning, sequence)
+    for layer in range(config.whole("num_hidden_layers")):
+        at = f"layer{layer}"
+        added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)
         x = graph.add("Add", f"{at}.attended.sum", x, added)
-        normed = norm(graph, config, f"{at}.second.norm", x, f"{source}.post_attention_layernorm")
-        x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, normed))
-    return norm(graph, config, "last.norm", x, "norm")
+        x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, norm(graph, config, f"{at}.second.norm", x)))
+    row = graph.add("Unsqueeze", "last.row", SELECT, graph.integers("last.axes", [1]))
+    return graph.add("MatMul", "last.state", row, norm(graph, config, "last.norm", x))
 
 
 def heads(_config: Config) -> dict[Kind, Head]:
@@ -177,7 +169,7 @@ def heads(_config: Config) -> dict[Kind, Head]:
 
     def following(graph: Graph, x: str, _mask: str) -> str:
         kernel = "lm_head.weight" if "lm_head.weight" in graph.weights else "embed_tokens.weight"
-        return graph.linear("next", graph.row("last", x, 0), graph.weights[kernel], None)
+        return graph.linear("next", graph.row("last", x, 0), graph.weights[kernel] * graph.weights["norm.weight"], None)
 
     return {"next": following}
 
