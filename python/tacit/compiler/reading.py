@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
 
 TEXT_BITS = 8
+DECODER_BITS = 10
 TEXT_WEIGHT_BITS = 10
 """Bits of an activation of a transformer, unless someone says otherwise."""
 MOST_TEXTS = 256
@@ -94,7 +95,7 @@ def of_text(
     """Options, calibration inputs and range of the input, where it is known, of a model that reads text."""
     texts = given(options.reading, text.pooling == "classes") or own_texts()
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
-    bits = options.activation_bits or TEXT_BITS
+    bits = options.activation_bits or (DECODER_BITS if text.decoding else TEXT_BITS)
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
     inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
     known = (0.0, float(len(tables[0]) - 1)) if tables else None
