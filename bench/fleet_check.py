@@ -3,11 +3,12 @@
 Starts K `tacit serve` processes, measures what a session costs while nothing else runs and among other sessions,
 lets client processes begin sessions at random moments at several loads, and plays the same moments in the
 simulator with these costs. Prints the percentiles of both. A virtual machine is faster in one minute than in the
-next, so costs and loads are measured in turns, and the medians of all turns count. The machine must have nothing
-else to do. Processor time is that of the processes of both sides, with the kernel's for their sockets, but for what
-servers use while they have nothing to do.
+next, so costs and loads are measured in turns, the medians of all turns count, and a load in which sessions took
+more or less processor time than before it is driven again. The machine must have nothing else to do. Processor time
+is that of the processes of both sides, with the kernel's for their sockets, but for what servers use while they have
+nothing to do.
 
-    .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2 --seconds 60
+    .venv/bin/python bench/fleet_check.py build/mnist.tacit --servers 2
 
 With --door clients ask a door, which chooses servers; else they take them in turn.
 """
@@ -53,6 +54,15 @@ SESSIONS = 4
 """How many times the repeats of a session alone are measured then."""
 DIGITS = 10**4
 """Loads are told apart to this part of all cores, where they seed the moments of sessions."""
+STEADY = 0.05
+"""How far processor time of a session in a load may be from what it was before; else the machine has changed."""
+TRIES = 3
+"""How often a load is driven, at most, until the machine is as fast as before."""
+WARM_SECONDS = 1.0
+"""Sessions that begin so early find cores asleep and client processes without threads, and do not count."""
+BLOCK = 5.0
+"""Seconds that a load is parted into for its standard errors: sessions that meet each other are mostly in one."""
+RESAMPLED = 400
 PAUSE = 3.0
 """Pauses between sessions whose costs are measured, on average, in durations of a session."""
 
@@ -191,7 +201,10 @@ def clients(servers: Sequence[Server], x: NDArray[np.float32], mine: Sequence[tu
 
 
 class Driven(NamedTuple):
-    """How long each session took, and the processor seconds of a session, of both parties and the kernel."""
+    """How long each session took, in the order of their moments, and the processor seconds of a session.
+
+    These are of both parties and the kernel.
+    """
 
     durations: list[float | str]
     cpu_seconds: float
@@ -223,7 +236,10 @@ def driven(
     seconds = used(servers) - before - options.background * (time.monotonic() - start) + sum(own for _, own in found)
     for process in processes:
         process.join()
-    return Driven([each for part, _ in found for each in part], seconds / len(moments))
+    durations: list[float | str] = [0.0] * len(moments)
+    for worker, (part, _) in enumerate(found):
+        durations[worker :: options.workers] = part
+    return Driven(durations, seconds / len(moments))
 
 
 def contended(
@@ -255,7 +271,7 @@ def idle(servers: Sequence[Server]) -> float:
 
 
 class Load(NamedTuple):
-    """Sessions that began at `moments` (N,) of a turn, in seconds, at so much of all cores."""
+    """Sessions that began at `moments` (N,) of a turn, in seconds and in order, at so much of all cores."""
 
     load: float
     moments: NDArray[np.float64]
@@ -270,30 +286,69 @@ def loaded(
     for load in map(float, options.loads.split(",")):
         random = np.random.default_rng((turn, round(DIGITS * load)))
         rate = load * len(os.sched_getaffinity(0)) / busy_seconds
-        moments = np.sort(random.random(random.poisson(rate * seconds)) * seconds)
-        found.append(Load(load, moments, driven(dialled, x, moments, options)))
+        for _ in range(TRIES):
+            moments = np.sort(random.random(random.poisson(rate * seconds)) * seconds)
+            last = Load(load, moments, driven(dialled, x, moments, options))
+            change = last.driven.cpu_seconds / busy_seconds - 1
+            if abs(change) <= STEADY:
+                break
+            print(f"the machine has changed ({100 * change:+.0f} % processor time): load {load:g} again")
+        found.append(last)
     return found
+
+
+def counted(turns: Sequence[Load]) -> list[tuple[NDArray[np.float64], list[float | str]]]:
+    """Moments (N,) and durations (N) of the sessions of each turn that count."""
+    firsts = [int(np.searchsorted(turn.moments, WARM_SECONDS)) for turn in turns]
+    return [(turn.moments[first:], turn.driven.durations[first:]) for turn, first in zip(turns, firsts, strict=True)]
+
+
+def standard_errors(turns: Sequence[Load]) -> dict[str, float]:
+    """How far measured percentiles are off by chance, as a part of them: a bootstrap of blocks of time."""
+    blocks: list[NDArray[np.float64]] = []
+    for moments, found in counted(turns):
+        answered = np.asarray([not isinstance(each, str) for each in found])
+        durations = np.asarray([each for each in found if not isinstance(each, str)], np.float64)
+        places = (moments[answered] // BLOCK).astype(int)
+        blocks += [durations[places == place] for place in np.unique(places)]
+    random = np.random.default_rng(0)
+    drawn = [
+        np.percentile(np.concatenate([blocks[at] for at in random.integers(0, len(blocks), len(blocks))]), (50, 99))
+        for _ in range(RESAMPLED)
+    ]
+    middle = np.percentile(np.concatenate(blocks), (50, 99))
+    return dict(zip(("p50", "p99"), (np.std(drawn, axis=0) / middle).tolist(), strict=True))
 
 
 def compared(turns: Sequence[Load], costs: Costs, options: argparse.Namespace) -> dict[str, Any]:
     """The turns of a load by measurement and by simulation."""
-    durations = [each for turn in turns for each in turn.driven.durations]
+    durations = [each for _, found in counted(turns) for each in found]
     real = np.asarray([each for each in durations if not isinstance(each, str)], np.float64)
     balance = "door" if options.door else "turns"
-    fleet = Fleet(options.servers, len(os.sched_getaffinity(0)), balance=balance, clients_share_cores=True)
+    fleet = Fleet(
+        options.servers,
+        len(os.sched_getaffinity(0)),
+        balance=balance,
+        clients_share_cores=True,
+        slice_seconds=options.slice_ms / 1e3,
+    )
     seconds = options.seconds / options.turns
     traces = [Recorded(tuple(turn.moments.tolist()), seconds) for turn in turns]
-    played = np.concatenate([run(costs, fleet, trace, seed).durations for trace in traces for seed in range(SEEDS)])
+    played = np.concatenate(
+        [run(costs, fleet, trace, seed, WARM_SECONDS).durations for trace in traces for seed in range(SEEDS)]
+    )
     found, wanted = spread(played), spread(real)
     errors = {name: found[name] / wanted[name] - 1 for name in ("p50", "p99")}  # type: ignore[operator]
     failed = [each for each in durations if isinstance(each, str)]
     return {
         "load": turns[0].load,
-        "rate": len(durations) / options.seconds,
+        "rate": sum(len(turn.moments) for turn in turns) / options.seconds,
         "sessions": len(real),
         "failed": {name: failed.count(name) for name in set(failed)},
-        "cpu_seconds": sum(turn.driven.cpu_seconds * len(turn.moments) for turn in turns) / len(durations),
+        "cpu_seconds": sum(turn.driven.cpu_seconds * len(turn.moments) for turn in turns)
+        / sum(len(turn.moments) for turn in turns),
         "measured": wanted,
+        "standard_errors": standard_errors(turns),
         "simulated": found,
         "errors": errors,
         "within": max(map(abs, errors.values())) <= options.within,
@@ -306,8 +361,9 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--servers", type=int, default=2, help="server processes (2)")
     parser.add_argument("--door", action="store_true", help="a door chooses servers, else clients take them in turn")
-    parser.add_argument("--loads", default="0.3,0.6,0.85", help="shares of all cores (0.3,0.6,0.85)")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each load (60)")
+    parser.add_argument("--loads", default="0.3,0.5,0.7", help="shares of all cores (0.3,0.5,0.7)")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of each load (120)")
+    parser.add_argument("--slice-ms", type=float, default=3.0, help="of the scheduler, as in `fleet simulate` (3)")
     parser.add_argument("--workers", type=int, default=2, help="client processes (2)")
     parser.add_argument("--repeat", type=int, default=60, help="sessions whose costs are measured (60)")
     parser.add_argument("--turns", type=int, default=4, help="into which costs and loads are parted (4)")
@@ -341,10 +397,11 @@ def main() -> None:
     print(f"servers that nothing asks use {options.background:.4f} cores")
     print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors, {busy_seconds:.4f} s among others")
     rows = [compared(turns, costs, options) for turns in zip(*loads, strict=True)]
-    print("load  rate/s  sessions  processors  p50 measured, simulated         p99 measured, simulated")
+    print("load  rate/s  sessions  processors  p50 measured +- standard error, simulated  p99 measured, simulated")
     for row in rows:
         halves = (
-            f"{row['measured'][name]:.4f} s, {row['simulated'][name]:.4f} s ({100 * row['errors'][name]:+.0f} %)"
+            f"{row['measured'][name]:.4f} s +- {100 * row['standard_errors'][name]:.0f} %, "
+            f"{row['simulated'][name]:.4f} s ({100 * row['errors'][name]:+.0f} %)"
             for name in ("p50", "p99")
         )
         said = f"{row['load']:.2f}  {row['rate']:6.2f}  {row['sessions']:8}  {row['cpu_seconds']:8.4f} s  "

@@ -10,7 +10,7 @@ import pytest
 from simpy import Environment, Event
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import arrivals, sizing
-from tacit.fleet.simulation.arrivals import DAY, Closed, Open
+from tacit.fleet.simulation.arrivals import DAY, Closed, Open, Recorded
 from tacit.fleet.simulation.costs import LEAST_CONTENTION, LOOPBACK, Costs, Phase, of, read
 from tacit.fleet.simulation.door import Door, DoorSettings
 from tacit.fleet.simulation.gate import Limits, Server
@@ -104,6 +104,19 @@ def test_clients_on_the_same_cores_are_counted_there():
     assert alone.core_seconds == pytest.approx(0.8 * alone.finished)
     single = run(costs, fleet(cores=1, clients_share_cores=True, sessions=9), Open(50, 50_000), seed=6)
     assert np.median(single.durations) == pytest.approx(0.9)
+
+
+def test_a_party_waits_for_the_slice_of_another_only_while_all_cores_are_busy():
+    costs, moments = job(1.0), tuple(10.0 * at + late for at in range(2_000) for late in (0.0, 0.5))
+    alone = run(costs, fleet(cores=2, paced=False, sessions=9, slice_seconds=0.1), Recorded(moments, 2e4), seed=7)
+    assert alone.durations == pytest.approx(np.ones(4_000))
+    outcome = run(costs, fleet(paced=False, sessions=9, slice_seconds=0.1), Recorded(moments, 2e4), seed=7)
+    assert outcome.core_seconds == pytest.approx(4_000)
+    # The core is idle only where one of a pair waits for a slice that the other has just left, before the last piece.
+    ends = outcome.records[:, 0] + outcome.durations
+    last = ends[np.argsort(outcome.records[:, 0])].reshape(-1, 2).max(axis=1) - np.arange(0, 2e4, 10)
+    assert 2.0 - 1e-9 <= last.min() < last.max() <= 2.1
+    assert 2.0 < last.mean() < 2.05
 
 
 def test_the_same_seed_gives_the_same_sessions():

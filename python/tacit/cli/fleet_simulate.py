@@ -108,6 +108,14 @@ class FleetOptions:
         ),
     ] = False
 
+    slice_ms: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1000,
+            help="The longest that a party waits, while all cores are busy, until it takes a core from another.",
+        ),
+    ] = 3.0
     contention: Annotated[
         float | None,
         typer.Option(
@@ -138,6 +146,7 @@ class FleetOptions:
             card=self.card * 1e9,
             link=costs.link_of(self.network or costs_.network),
             clients_share_cores=self.clients_share_cores,
+            slice_seconds=self.slice_ms / 1e3,
         )
 
 

@@ -33,7 +33,8 @@ class Fleet:
 
     With `clients_share_cores` all servers and all clients are on one machine with `cores` cores. `card` is the speed
     of a server's network card in bits per second, which its sessions share. `door_seconds` is what a door adds beside
-    round trips.
+    round trips. `slice_seconds` is the longest that a party which has something to compute waits, while all cores are
+    busy, until the scheduler takes a core from another.
     """
 
     servers: int = 1
@@ -48,6 +49,7 @@ class Fleet:
     card: float = 10e9
     link: Network = LOOPBACK
     clients_share_cores: bool = False
+    slice_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.servers <= MOST_SERVERS:
@@ -182,16 +184,25 @@ class Simulation:
             if sent:
                 yield card.work(sent)
             if client:
+                yield from self.scheduled(machine, 1)
                 yield machine.work(client * factor)
             if own:
+                yield from self.scheduled(machine, 1)
                 yield machine.work(own * factor, user)
             if both:
+                yield from self.scheduled(machine, 2)
                 machine.work(both * factor)
                 yield machine.work(both * factor, user)
             if moving is not None:
                 yield moving
             if server.queue:
                 server.stirs()
+
+    def scheduled(self, machine: Sharing, cores: int) -> Steps:
+        """Wait until the scheduler gives a session so many `cores`, at once where they are idle."""
+        most = self.fleet.slice_seconds
+        if most and len(machine.tasks) + cores > machine.capacity:
+            yield Timeout(self.env, most * self.random.random())
 
     def factor(self) -> float:
         """How much longer than on average a session takes: as one of those that were measured."""
