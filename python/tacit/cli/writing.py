@@ -92,7 +92,7 @@ def write(model: Model, options: PairOptions, prompt: str, tokens: int, json: bo
     with opened(options, model, tokens) as session:
         answer = answered(session, text, prompt, tokens, json)
     if json:
-        terminal.emit_json({**answer.fields(), "complete": True, "plan_digest": session.report.get("plan_digest")})
+        terminal.emit_json({**answer.fields(), "complete": True})
     else:
         terminal.note(answer.cost())
 
