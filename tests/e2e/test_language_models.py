@@ -108,3 +108,12 @@ def test_a_directory_says_where_its_calibration_is_from(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, [*command, "--prefix", PREFIX, "--suffix", SUFFIX])
     assert shown.exit_code == 0, shown.exception
     assert Model(tmp_path / "d.tacit").output_shape == (256,)
+
+
+def test_a_chat_answers_line_by_line(model: Model) -> None:
+    shown = CliRunner().invoke(app, ["chat", str(model.path), "--tokens", "2", "--json"], input="one\n\nfour\n")
+    assert shown.exit_code == 0, shown.output
+    answers = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [answer["prompt"] for answer in answers] == ["one", "four"]
+    for answer in answers:
+        assert [token["token"] for token in answer["tokens"]] == interpreted(model, answer["prompt"], 2)
