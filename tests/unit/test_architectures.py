@@ -88,7 +88,7 @@ REFUSED = {
     "patches": ("ViTModel", {"patch_size": 3}, "patches of 3"),
     "head": ("ViTModel", {"architectures": ["ViTForMaskedImageModeling"]}, "ViTForMaskedImageModeling"),
     "half": ("ViTModel", {"model_type": "clip"}, "CLIPVisionModelWithProjection"),
-    "unknown": ("ViTModel", {"model_type": "llama"}, "albert, bert, .* or export it to ONNX"),
+    "unknown": ("ViTModel", {"model_type": "mistral3"}, "albert, bert, .* or export it to ONNX"),
 }
 
 

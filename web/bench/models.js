@@ -10,14 +10,17 @@ const MAKE = "`make bench-web`";
 
 const folder = path.join(ROOT, "build", "web");
 
-/** Compiled models by name, cheapest first; `input` is a file of NumPy beside them, `options` are those of the server. */
+/** Plans are for the link that there is. */
+export const LOOPBACK = ["--link", "loopback"];
+
+/** Compiled models by name, cheapest first; `input` is a file of NumPy beside them, `options` are those of the server, or else `LOOPBACK`. */
 export const MODELS = {
   mnist: { title: "MNIST, a network of digits", file: path.join(ROOT, "build", "mnist.tacit"), input: path.join(folder, "mnist.npy") },
-  mnist4: {
-    title: "MNIST, --ot softspoken4",
+  mnist400: {
+    title: "MNIST, planned for 400 Mbit/s",
     file: path.join(ROOT, "build", "mnist.tacit"),
     input: path.join(folder, "mnist.npy"),
-    options: ["--ot", "softspoken4"],
+    options: [],
   },
   resnet20: { title: "ResNet-20, CIFAR-10", file: path.join(folder, "resnet20.tacit"), input: path.join(folder, "resnet20.npy") },
   minilm: { title: "all-MiniLM-L6-v2, 32 tokens, public embedding", file: path.join(folder, "minilm.tacit"), input: path.join(folder, "minilm.npy") },

@@ -2,6 +2,8 @@
 //
 //     node bench/run.js [--models mnist,resnet20] [--repeat 5] [--json FILE]
 //
+// Servers plan for loopback.
+//
 // Bytes and rounds must be equal; seconds are medians. Every session is a new one, with no keys kept. The first session of a page
 // runs on code that the engine has not optimised yet, and is shown by itself. Rates of single kernels come first (bench/rates.js).
 
@@ -11,7 +13,7 @@ import { parseArgs } from "node:util";
 
 import { Server, tacit } from "../test/serving.js";
 import { Browser } from "./chromium.js";
-import { found, MODELS } from "./models.js";
+import { found, LOOPBACK, MODELS } from "./models.js";
 import * as rates from "./rates.js";
 
 const { values: options } = parseArgs({
@@ -41,7 +43,7 @@ const phases = (report) => Object.fromEntries(Object.entries(report.phases).map(
 const medians = (lists) => Object.fromEntries(Object.keys(lists[0]).map((phase) => [phase, median(lists.map((list) => list[phase]))]));
 
 async function measured(browser, model, repeat) {
-  const server = await Server.start(model.file, "--plaintext", "--threads", "1", ...(model.options ?? []));
+  const server = await Server.start(model.file, "--plaintext", "--threads", "1", ...(model.options ?? LOOPBACK));
   try {
     const page = await browser.open(server.url);
     const [pages, natives] = [[], []];

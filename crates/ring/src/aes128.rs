@@ -70,6 +70,43 @@ impl Aes128x8 {
     pub fn encrypt(&self, blocks: &[u128; 8]) -> [u128; 8] {
         self.0.encrypt::<vector::V128>(blocks)
     }
+
+    /// Encrypts all blocks under the key of this number, below 8.
+    pub fn encrypt_under(&self, key: usize, blocks: &[u128; 8]) -> [u128; 8] {
+        self.0.encrypt_under::<vector::V128>(key, blocks)
+    }
+
+    /// Encrypts all blocks under the key of this number, below 8, and adds them to `sum`.
+    pub fn add_under(&self, key: usize, blocks: &Blocks8, sum: &mut Blocks8) {
+        self.0.add_under::<vector::V128>(key, &blocks.0, &mut sum.0);
+    }
+}
+
+/// Eight blocks by bits, for sums of what several keys encrypt: to be encrypted, or sums of encrypted ones. Wiped when dropped,
+/// and prints nothing.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[derive(Clone)]
+pub struct Blocks8(bitsliced::Bits);
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+impl Blocks8 {
+    /// An empty sum.
+    pub const NONE: Self = Self(bitsliced::Bits::NONE);
+
+    /// Blocks to encrypt.
+    pub fn new(blocks: &[u128; 8]) -> Self {
+        Self(bitsliced::Bits::of::<vector::V128>(blocks))
+    }
+
+    /// Adds another sum.
+    pub fn add(&mut self, other: &Self) {
+        self.0.add::<vector::V128>(&other.0);
+    }
+
+    /// The blocks of a sum of encrypted ones.
+    pub fn blocks(&self) -> [u128; 8] {
+        self.0.blocks::<vector::V128>()
+    }
 }
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]

@@ -29,6 +29,7 @@ from tacit.cli.serve import serve
 from tacit.cli.simulate import simulate
 from tacit.cli.top import top
 from tacit.cli.train import train
+from tacit.cli.writing import chat
 from tacit.errors import TacitError, failure
 from tacit.report import terminal
 
@@ -56,6 +57,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "token": (token, "ward-3"),
     "predict": (predict, "--server 10.0.0.2:7000 --pin 4f0c...e1 digits.npy"),
     "run": (run, "mnist.tacit digits.npy"),
+    "chat": (chat, "smollm2.tacit --tokens 48"),
     "evaluate": (evaluate, "mnist.tacit test.npz --mode private --limit 100"),
     "demo": (demo, ""),
     "demo-text": (demo_text, ""),

@@ -204,6 +204,21 @@ class CompileOptions:
         ),
     ] = None
     accept_leakage: AcceptLeakage = False
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Of language models: the text before every prompt, the same for everybody, which the server computes "
+            "in the clear; by default that of the chat template.",
+        ),
+    ] = None
+    suffix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Of language models: the text between a prompt and its answer; by default that of the chat template.",
+        ),
+    ] = None
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -216,9 +231,10 @@ class CompileOptions:
 
     def reads_text(self, model: Path, trained: bool) -> bool:
         """Whether `model` reads text; `trained` says that it is a directory of a network trained with few bits."""
+        from tacit.importers.gguf import is_gguf
         from tacit.importers.huggingface import reads_pictures
 
-        named = self.sequence is not None or self.tokenizer is not None or self.public_embedding
+        named = is_gguf(model) or self.sequence is not None or self.tokenizer is not None or self.public_embedding
         return named or self.texts is not None or (model.is_dir() and not trained and not reads_pictures(model))
 
     @property
@@ -232,7 +248,8 @@ class CompileOptions:
 
         lines = corpus.Corpus(()) if self.texts is None else corpus.load(self.texts)
         texts, pairs = lines.inputs(False), lines.inputs(True)
-        return Reading(self.sequence, self.tokenizer, texts, pairs, public_embedding=self.public_embedding)
+        public = self.public_embedding
+        return Reading(self.sequence, self.tokenizer, texts, pairs, public, self.prefix, self.suffix)
 
     def inputs(self, model: Path) -> NDArray[np.float32] | dict[str, NDArray[np.float32]] | None:
         """Example inputs to calibrate with, by name where there are several; None for texts, and without any."""
@@ -281,9 +298,9 @@ def compile_command(
     model: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL.onnx|DIR|MODEL.json|.ubj|.txt",
-            help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, or a model "
-            "of XGBoost, LightGBM or CatBoost.",
+            metavar="MODEL.onnx|DIR|MODEL.json|.ubj|.txt|.gguf",
+            help="Trained float model, a directory of Hugging Face, one of a network trained with few bits, a model of "
+            "XGBoost, LightGBM or CatBoost, or a language model of llama.cpp.",
             show_default=False,
         ),
     ],
@@ -378,10 +395,11 @@ def found(model: Path, options: CompileOptions) -> "Problems":
     """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
     from tacit.compiler.trees import are_trees
     from tacit.importers.check import Problems, check
+    from tacit.importers.gguf import is_gguf
     from tacit.importers.quantised import is_quantised
 
     trained = is_quantised(model)
-    if trained or are_trees(model):
+    if trained or are_trees(model) or is_gguf(model):
         return Problems()
     reading = options.reading() if options.reads_text(model, trained) else None
     chosen = options.options(model, reading)

@@ -5,7 +5,9 @@ from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, made, show_prediction
 from tacit.cli.rows import RowOptions
+from tacit.cli.writing import TOKENS, Prompt, Tokens, write
 from tacit.data.inputs import read
+from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.report import sentences, terminal
 
@@ -18,12 +20,20 @@ def run(
     text: Texts = None,
     strict: Strict = False,
     json: AsJson = False,
+    prompt: Prompt = None,
+    tokens: Tokens = TOKENS,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
 
-    Reports bytes, rounds, time and memory of both, and compares the result with `simulate`.
+    Reports bytes, rounds, time and memory of both, and compares the result with `simulate`. With --prompt a language
+    model writes up to --tokens tokens, of which the client alone learns each.
     """
     compiled = Model(model)
+    if prompt is not None:
+        if inputs or text:
+            raise MisuseError("--prompt stands alone: leave inputs and --text out")
+        write(compiled, options, prompt, tokens, json)
+        return
     wanted = compiled.wanted._replace(kept=rows.kept)
     given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)
     clipped = check(given.x, compiled.bounds, strict)

@@ -19,6 +19,7 @@ from tacit.compiler.doubt import looked_at, say_far
 from tacit.compiler.equalise import WORTH, Widths, equalised
 from tacit.compiler.parts import one_array, units
 from tacit.compiler.penalties import soften
+from tacit.compiler.prompts import decodes, prompting
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, of_text
 from tacit.compiler.room import with_room
@@ -30,6 +31,7 @@ from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.schema import Schema
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.gguf import as_directory, is_gguf
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
 from tacit.importers.source import WHOLE, Selection, Source, Unit
@@ -91,6 +93,7 @@ class Options:
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
     of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
+    `beginning` are tokens that a decoder has read before those of each input; they follow from `reading`.
     `schema` says how rows of a table become inputs, and what results mean.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
@@ -122,13 +125,14 @@ class Options:
     input_values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
+    beginning: tuple[int, ...] = ()
     schema: Schema | None = None
     say: Callable[[str], None] = silent
 
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
-        return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units)
+        return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units, self.beginning)
 
     @property
     def may_widen(self) -> bool:
@@ -155,7 +159,7 @@ class Options:
     def noted(self, calibrated: bool) -> dict[str, Any]:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
-        names += ["result", "input_shapes", "input_values", "states", "units", "target_agreement"]
+        names += ["result", "input_shapes", "input_values", "states", "units", "beginning", "target_agreement"]
         names += ["clip"] if self.clip != str(MINMAX) else []
         names += ["equalise"] if self.equalise != "auto" else []
         names += ["weight_rounding"] if self.weight_rounding != "nearest" else []
@@ -201,6 +205,9 @@ def compile_model(
         wide = options if bits is None else replace(options, activation_bits=bits, weight_bits=bits, say=silent)
         return compile_once(source, path, x, input_range, wide)
 
+    if is_gguf(source):
+        with as_directory(source) as folder:
+            return compile_model(folder, output, x, input_range, options)
     summary = compiled(output, None)
     if options.may_widen:
         summary = Wider(compiled, options.say).enough(output, ACTIVATION_BITS, summary)
@@ -226,6 +233,7 @@ def compile_once(
                 f"{source} was trained with few bits and has one result: leave --result and --input-... out"
             )
         return compile_quantised(source, output, options)
+    options = begun(source, options)
     reading, text = options.reading or Reading(), None
     graph = import_onnx(source, reading.sequence, reading.public_embedding, options.selection)
     refuse_nothing(graph)
@@ -273,6 +281,14 @@ def compile_once(
         write(output.with_suffix(ENDING), text)
         summary["text"] = str(output.with_suffix(ENDING))
     return summary
+
+
+def begun(source: Path, options: Options) -> Options:
+    """The options of a decoder with the beginning of its prompts; clients look its tokens up themselves."""
+    if options.reading is None or not decodes(source):
+        return options
+    reading = replace(options.reading, public_embedding=True)
+    return replace(options, reading=reading, beginning=prompting(source, reading).tokens)
 
 
 def say_uncut(graph: Source, seen: Calibration, options: Options) -> None:

@@ -65,7 +65,7 @@ def calibrate(
     if x is None:
         input_range = input_range or source.bounds.get(source.input_name, UNIT)
         x = synthetic(source, input_range)
-    observer = Observer(model, x, vocabulary(source), source.masked)
+    observer = Observer(model, x, vocabulary(source), source.masked, source.masks)
     ranges, means = observed(observer, seen, read)
     for state in source.states:
         # What a state is after the last example, it might have been before another one.
@@ -107,7 +107,7 @@ def batches_of(path: Path, source: Source, x: NDArray[np.float32], tensors: list
     if not tensors:
         return
     model = FloatModel(path, tensors, length(source), source.masked, source.selection)
-    yield from Observer(model, x[:: -(-len(x) // FEW)], vocabulary(source), source.masked).batches()
+    yield from Observer(model, x[:: -(-len(x) // FEW)], vocabulary(source), source.masked, source.masks).batches()
 
 
 def linear_inputs(source: Source) -> tuple[str, ...]:
@@ -132,13 +132,14 @@ class Observer:
     """A float model and its example inputs; of text, that which fills inputs up is not looked at.
 
     `tokens` is how many tokens there are, None where inputs are something else; `masked` inputs are hidden
-    states above a mask.
+    states above `masks` rows of a mask, the last of which has a 1 for each token that is read.
     """
 
     model: FloatModel
     x: NDArray[np.float32]
     tokens: int | None
     masked: bool = False
+    masks: int = 1
 
     def batches(self) -> Iterator[Tensors]:
         """Values of the tensors, batch by batch; NaN where they depend on the token that fills inputs up."""
@@ -151,9 +152,9 @@ class Observer:
     def others(self) -> NDArray[np.float32]:
         """The inputs with something else where they are filled up: another token, or states turned round."""
         other, filled = self.x.copy(), self.x[:, -1:] == 0
-        read = self.x[:, :-1]
+        read = self.x[:, : -self.masks]
         changed = read[:, ::-1] if self.tokens is None else (read + self.tokens // 2) % self.tokens
-        other[:, :-1] = np.where(filled, changed, read)
+        other[:, : -self.masks] = np.where(filled, changed, read)
         return other
 
 

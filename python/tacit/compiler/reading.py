@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compiler.prompts import prompting
 from tacit.data import corpus
 from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
 
 TEXT_BITS = 8
+DECODER_BITS = 10
 TEXT_WEIGHT_BITS = 10
 """Bits of an activation of a transformer, unless someone says otherwise."""
 MOST_TEXTS = 256
@@ -38,7 +40,9 @@ class Reading:
     """Inputs of `sequence` tokens. `tokenizer` is a tokenizer.json, by default the one beside the model.
 
     `texts` calibrate, of classifiers `pairs` where there are any; without any, thirty that come with the package do.
-    With `public_embedding` clients get the embedding and look their tokens up themselves.
+    With `public_embedding` clients get the embedding and look their tokens up themselves. Of decoders `prefix` is what
+    the server has read before each prompt, and `suffix` stands between a prompt and its answer; unless given they are
+    those of the model's chat template.
     """
 
     sequence: int | None = None
@@ -46,6 +50,8 @@ class Reading:
     texts: Sequence[str] = ()
     pairs: Sequence[str] = ()
     public_embedding: bool = False
+    prefix: str | None = None
+    suffix: str | None = None
 
 
 def describe(source: Path, graph: Source, reading: Reading) -> Text:
@@ -63,7 +69,9 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
     except UnicodeDecodeError as error:
         raise MisuseError(f"{path} is no text in UTF-8: {error}") from error
     if is_directory_of_model(source):
-        text = Text(content, graph.input_shape[1], pooling_of(source), normalises(source), padding(source))
+        kind = pooling_of(source)
+        decoding = prompting(source, reading).decoding if kind == "next" else None
+        text = Text(content, graph.input_shape[1], kind, normalises(source), padding(source), decoding=decoding)
         if text.pooling == "tokens":
             text = replace(text, labels=class_labels(source))
         if not graph.masked:
@@ -87,7 +95,7 @@ def of_text(
     """Options, calibration inputs and range of the input, where it is known, of a model that reads text."""
     texts = given(options.reading, text.pooling == "classes") or own_texts()
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
-    bits = options.activation_bits or TEXT_BITS
+    bits = options.activation_bits or (DECODER_BITS if text.decoding else TEXT_BITS)
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
     inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
     known = (0.0, float(len(tables[0]) - 1)) if tables else None

@@ -11,7 +11,12 @@ from typing import TypeVar
 from tacit.errors import UnsupportedError
 from tacit.importers.source import Node, Source
 
-TOO_WIDE = ("needs a width of", "a product of matrices without values", "demands more precision than")
+TOO_WIDE = (
+    "needs a width of",
+    "a product of matrices without values",
+    "demands more precision than",
+    "more ciphertexts or more precision",
+)
 """What the compiler says of a layer or a product that does not fit."""
 ENDING = ".room"
 UNBOUNDED = 1e30

@@ -15,20 +15,22 @@ from numpy.typing import NDArray
 from tacit.errors import MisuseError
 
 ENTRY = "embedding"
-TABLES = ("words", "places", "weight", "bias")
+BOTH = ("words", "places")
+NORM = ("weight", "bias")
 
 
 @dataclass(frozen=True)
 class Embedding:
     """Hidden states of tokens: a norm of rows of `words` (V, H; float16) plus `places` (S, H).
 
-    `places` has positions and the first token type added up; `weight` and `bias` (H) are the norm's.
+    `places` has positions and the first token type added up; `weight` and `bias` (H) are the norm's, and None where
+    there is no norm.
     """
 
     words: NDArray[np.float16] = field(repr=False)
     places: NDArray[np.float32] = field(repr=False)
-    weight: NDArray[np.float32] = field(repr=False)
-    bias: NDArray[np.float32] = field(repr=False)
+    weight: NDArray[np.float32] | None = field(repr=False)
+    bias: NDArray[np.float32] | None = field(repr=False)
     epsilon: float
 
     def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -39,17 +41,30 @@ class Embedding:
                 f"a token is not among the {len(self.words)} of the embedding; is this model's own file used?"
             )
         placed = self.words[tokens].astype(np.float32) + self.places
+        states = self.normalised(placed)
+        return np.ascontiguousarray(np.concatenate([states.transpose(0, 2, 1), ids[:, 1:]], axis=1, dtype=np.float32))
+
+    def normalised(self, placed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """States (N, S, H) after the norm, where there is one."""
+        if self.weight is None or self.bias is None:
+            return placed
         centred = placed - placed.mean(axis=-1, keepdims=True)
         deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
-        states = centred / deviation * self.weight + self.bias
-        return np.ascontiguousarray(np.concatenate([states.transpose(0, 2, 1), ids[:, 1:]], axis=1, dtype=np.float32))
+        states: NDArray[np.float32] = centred / deviation * self.weight + self.bias
+        return states
+
+    @property
+    def tables(self) -> dict[str, NDArray[Any]]:
+        """The tables by their names."""
+        found = {name: getattr(self, name) for name in (*BOTH, *NORM)}
+        return {name: np.ascontiguousarray(table) for name, table in found.items() if table is not None}
 
     @property
     def digest(self) -> str:
         """SHA-256 over all tables."""
         content = hashlib.sha256(json.dumps([list(self.words.shape), self.epsilon]).encode())
-        for name in TABLES:
-            content.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+        for table in self.tables.values():
+            content.update(table.tobytes())
         return content.hexdigest()
 
 
@@ -57,8 +72,7 @@ def file_of(embedding: Embedding, entries: dict[str, str]) -> bytes:
     """The content of a safetensors file with the tables, and `entries` as metadata."""
     from safetensors.numpy import save
 
-    tables = {name: np.ascontiguousarray(getattr(embedding, name)) for name in TABLES}
-    return bytes(save(tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
+    return bytes(save(embedding.tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
 
 
 def read(path: Path, digest: str, sequence: int) -> Embedding:
@@ -72,11 +86,13 @@ def read(path: Path, digest: str, sequence: int) -> Embedding:
     try:
         with safe_open(path, "np") as file:
             options: Any = json.loads((file.metadata() or {})[ENTRY])
-            tables = [file.get_tensor(name) for name in TABLES]
-        words, places, weight, bias = tables
+            stored = set(file.keys())
+            words, places = (file.get_tensor(name) for name in BOTH)
+            weight, bias = (file.get_tensor(name) if name in stored else None for name in NORM)
         embedding = Embedding(words, places, weight, bias, float(options["epsilon"]))
         sound = embedding.places.shape == (sequence, embedding.words.shape[1])
-        sound = sound and all(table.shape == embedding.words.shape[1:] for table in tables[2:])
+        sound = sound and (weight is None) == (bias is None)
+        sound = sound and all(table is None or table.shape == words.shape[1:] for table in (weight, bias))
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise MisuseError(f"{path} has no readable embedding: {error}") from error
     if not sound or embedding.digest != digest:

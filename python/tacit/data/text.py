@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from tacit.compiler import metadata
 from tacit.data import embedding
 from tacit.data.corpus import PAIR
+from tacit.data.decoding import Decoding
 from tacit.data.embedding import Embedding
 from tacit.errors import MisuseError
 
-Pooling = Literal["mean", "cls", "hidden", "classes", "tokens", "spans"]
-POOLINGS = ("mean", "cls", "hidden", "classes", "tokens", "spans")
-NO_EMBEDDING = ("classes", "tokens", "spans")
+Pooling = Literal["mean", "cls", "hidden", "classes", "tokens", "spans", "next"]
+POOLINGS = ("mean", "cls", "hidden", "classes", "tokens", "spans", "next")
+NO_EMBEDDING = ("classes", "tokens", "spans", "next")
 LONGEST_SEQUENCE = 4096
 SHORTEST_BUCKET = 16
 LONGEST_TEXT = 1 << 16
@@ -52,9 +53,10 @@ class Text:
     `tokenizer` is the content of a tokenizer.json. Texts are filled up to `sequence` tokens with the
     token `pad`, longer ones are cut. The output is, by `pooling`: mean, the sum of the states of all
     tokens; cls, an embedding; hidden, all states; classes, a number per class; tokens, that for each token; spans, two
-    numbers per token, of the start and the end of an answer. With `normalise` embeddings have length 1. With a
-    public embedding `embedding` is its digest, and `tables` the embedding itself. `labels` name the classes of tokens,
-    or are empty.
+    numbers per token, of the start and the end of an answer; next, a number for each token that may come next, of a
+    model that writes text after a prompt, as `decoding` says. Prompts that are too long lose their beginning.
+    With `normalise` embeddings have length 1. With a public embedding `embedding` is its digest, and `tables` the
+    embedding itself. `labels` name the classes of tokens, or are empty.
     """
 
     tokenizer: str
@@ -64,6 +66,7 @@ class Text:
     pad: int = 0
     embedding: str | None = None
     labels: tuple[str, ...] = ()
+    decoding: Decoding | None = None
     tables: Embedding | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +80,8 @@ class Text:
             refuse("pad", "the number of a token")
         if not isinstance(self.embedding, str | None):
             refuse("embedding", "a digest, or nothing")
+        if (self.pooling == "next") != (self.decoding is not None):
+            refuse("decoding", "there for models that write text, and for no others")
         if not isinstance(self.tokenizer, str):
             refuse("tokenizer", "the content of a tokenizer.json")
         if not isinstance(self.labels, tuple) or not all(isinstance(label, str) for label in self.labels):
@@ -97,11 +102,22 @@ class Text:
         tokenizer.no_truncation()
         return tokenizer
 
+    @cached_property
+    def plain(self) -> Any:
+        """The tokenizer that reads special tokens in a text as the letters that they are."""
+        tokenizer = type(self.encoder).from_str(self.tokenizer)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True
+        return tokenizer
+
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """Inputs of a model, and how long the texts would be; a tab parts two that are read together.
 
         Raises `MisuseError` for what is no text.
         """
+        if self.decoding is not None:
+            return self.prompts(texts, self.decoding)
         x = np.zeros((len(texts), 2, self.sequence), np.float32)
         x[:, 0] = self.pad
         lengths = np.zeros(len(texts), np.int64)
@@ -116,8 +132,22 @@ class Text:
             x[index, 1, : len(ids)] = 1
         return Tokens(self.inputs(x), lengths, x)
 
+    def prompts(self, texts: Sequence[str], decoding: Decoding) -> Tokens:
+        """Inputs of a decoder, which read the prompts `texts` up to where the answer begins."""
+        ids = [self.prompt(text) for text in texts]
+        x = np.stack([decoding.placed(one, self.sequence, self.pad) for one in ids])
+        return Tokens(self.inputs(x), np.array([len(one) for one in ids]), x)
+
+    def prompt(self, text: str) -> list[int]:
+        """The tokens of a prompt, and those between it and the answer; special tokens in it are plain text."""
+        if len(text) > LONGEST_TEXT:
+            raise MisuseError(f"the prompt has {len(text)} characters; at most {LONGEST_TEXT} are possible")
+        after = "" if self.decoding is None else self.decoding.after
+        own = self.plain.encode(text, add_special_tokens=False).ids
+        return [*own, *self.encoder.encode(after, add_special_tokens=False).ids]
+
     def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Inputs of the model for tokens above their mask (N, 2, sequence)."""
+        """Inputs of the model for tokens above their masks (N, 1 + masks, sequence)."""
         if self.embedding is None:
             return ids
         if self.tables is None:
@@ -158,8 +188,9 @@ class Text:
 
     def to_json(self) -> str:
         """The fields, as `from_json` reads them."""
-        left_out = set() if self.labels else {"labels"}
-        return json.dumps({name: getattr(self, name) for name in sorted(STORED - left_out)})
+        left_out = (set() if self.labels else {"labels"}) | (set() if self.decoding else {"decoding"})
+        content = {name: getattr(self, name) for name in sorted(STORED - left_out)}
+        return json.dumps(content if self.decoding is None else {**content, "decoding": self.decoding.to_json()})
 
     def too_long(self, lengths: NDArray[np.int64]) -> list[str]:
         """A warning per text that is cut, with the length a model for all of it needs."""
@@ -238,8 +269,9 @@ def from_json(content: str) -> Text:
     missing = {"tokenizer", "sequence", "pooling"} - values.keys()
     if missing:
         raise MisuseError(f"text: lacks {', '.join(sorted(missing))}")
-    labels = values.get("labels", [])
-    return Text(**{**values, "labels": tuple(labels) if isinstance(labels, list) else labels})
+    labels, decoding = values.get("labels", []), values.get("decoding")
+    read = {"labels": tuple(labels) if isinstance(labels, list) else labels}
+    return Text(**{**values, **read, "decoding": None if decoding is None else Decoding.of(decoding)})
 
 
 def read(path: Path) -> Text:

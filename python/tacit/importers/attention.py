@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tacit.importers.call import Call, Operation, Shape
 from tacit.importers.layout import Masked, Stored, channels_first, from_channels_first, in_order, without_batch
-from tacit.importers.masks import chooses, is_row
+from tacit.importers.masks import chooses, lies_in
 from tacit.importers.source import Seen
 from tacit.importers.weaver import Values, Weaver
 
@@ -157,7 +157,7 @@ def gather(weaver: Weaver, call: Call) -> Values:
     """Rows of a constant table, chosen by the tokens of the input."""
     weight = call.required(0, "table")
     ids = weaver.stored(call, call.inputs[1])
-    if not is_row(ids, weaver.input_name, weaver.sequence, 0):
+    if not lies_in(ids, weaver.input_name, weaver.sequence, range(1)):
         call.refuse("by anything but the tokens of the input", "let tokens choose rows of a constant table only")
     if weight.ndim != 2 or int(call.attributes.get("axis", 0)) != 0:
         call.refuse("from another axis than the first of a matrix", "use a table with a row per token")

@@ -20,6 +20,7 @@ HEADS: Mapping[str, Kind] = {
     "ForSequenceClassification": "classes",
     "ForTokenClassification": "tokens",
     "ForQuestionAnswering": "spans",
+    "ForCausalLM": "next",
 }
 """Heads by the ends of the names of architectures."""
 
@@ -29,14 +30,18 @@ def is_directory_of_model(path: Path) -> bool:
     return path.is_dir() and (path / "config.json").is_file()
 
 
-def read_directory(folder: Path, sequence: int, public: bool = False) -> onnx.ModelProto:
-    """The encoder in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
+def read_directory(
+    folder: Path, sequence: int, public: bool = False, beginning: tuple[int, ...] = ()
+) -> onnx.ModelProto:
+    """The model in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
+
+    A decoder has read the tokens `beginning` before.
 
     Raises `MisuseError` for files that are absent or damaged and for a length the model has no positions
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
     architecture, config, weights = load(folder)
-    written = Written(config, sequence, public)
+    written = Written(config, sequence, public, beginning)
     return write(architecture, written, weights, head(config), named(config))
 
 
@@ -44,9 +49,12 @@ def public_embedding(folder: Path, sequence: int) -> Embedding:
     """The embedding of the encoder in `folder`; raises as `read_directory` does."""
     architecture, config, weights = load(folder)
     tables = sound(config, architecture.tables(config, weights), sequence)
+    words, places = tables.words.astype(np.float16), tables.placed(sequence)
+    if tables.norm is None:
+        return Embedding(words, places, None, None, tables.epsilon)
     factor = weights[f"{tables.norm}.weight"]
     bias = weights[f"{tables.norm}.bias"] if tables.biased else np.zeros_like(factor)
-    return Embedding(tables.words.astype(np.float16), tables.placed(sequence), factor, bias, tables.epsilon)
+    return Embedding(words, places, factor, bias, tables.epsilon)
 
 
 def read_images(folder: Path) -> onnx.ModelProto:

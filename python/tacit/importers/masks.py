@@ -65,9 +65,12 @@ def of_bits(places: Places) -> Masked:
     return Masked(places, np.zeros(places.shape, np.float32), np.ones(places.shape, np.float32))
 
 
-def is_row(stored: Stored, input_name: str, sequence: int, row: int) -> bool:
-    """Whether it lies in one row of the input, of `sequence` elements; 0 for one that has no mask."""
-    return stored.name == input_name and sequence > 0 and bool((stored.places // sequence == row).all())
+def lies_in(stored: Stored, input_name: str, sequence: int, rows: range) -> bool:
+    """Whether it lies in some rows of the input, of `sequence` elements; 0 for one that has no mask."""
+    if stored.name != input_name or sequence <= 0:
+        return False
+    first, last = int(stored.places.min()), int(stored.places.max())
+    return rows.start <= first // sequence and last // sequence < rows.stop
 
 
 def moved(call: Call, places: Places, opset: int) -> list[Places]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
+from tacit.importers.architectures.graph import MASKS
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
@@ -114,9 +115,16 @@ def import_graph(path: Path, model: onnx.ModelProto, signature: Signature, publi
     sizes = infer_sizes(model, signature.input_name)
     if is_sequence(model.graph.node, constants, sizes):
         calls = [called(node.name, node, sizes, constants) for node in model.graph.node]
-        ends = Ends(*signature[:3], public, signature.states)
+        ends = Ends(*signature[:3], public, signature.states, masks_of(model))
         return import_sequence(graph_name, ends, calls, sizes, opset_of(model))
     return import_plain(graph_name, model, signature, constants)
+
+
+def masks_of(model: onnx.ModelProto) -> int:
+    """How many rows of the input are masks, of a model that reads text."""
+    return next(
+        (int(entry.value) for entry in model.metadata_props if entry.key == MASKS and entry.value.isdecimal()), 1
+    )
 
 
 def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, constants: Constants) -> Source:
@@ -179,7 +187,7 @@ def read(
     of its tensors, is added to `remarks`.
     """
     if is_directory_of_model(path):
-        if selection != WHOLE:
+        if replace(selection, beginning=()) != WHOLE:
             raise MisuseError(
                 f"{path} is a directory of Hugging Face, whose ends are known: leave --result and --input-... out"
             )
@@ -187,7 +195,7 @@ def read(
             if public or sequence is not None:
                 raise MisuseError(f"{path} reads pictures: leave --sequence and --public-embedding out")
             return read_images(path)
-        return read_directory(path, needed(path, sequence), public)
+        return read_directory(path, needed(path, sequence), public, selection.beginning)
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)

@@ -37,8 +37,8 @@ FORMULAS = {"Erf", "IsNaN", "Reciprocal", "Sqrt"}
 class Ends(NamedTuple):
     """Input, its shape without the batch, and output of a model.
 
-    A `masked` input is hidden states (H, S) above a mask (1, S). `states` are pairs: a further input, a vector, and
-    the tensor that it is after an example.
+    A `masked` input is hidden states (H, S) above `masks` rows of a mask (S each). `states` are pairs: a further
+    input, a vector, and the tensor that it is after an example.
     """
 
     input_name: str
@@ -46,6 +46,7 @@ class Ends(NamedTuple):
     output: str
     masked: bool = False
     states: tuple[tuple[str, str], ...] = ()
+    masks: int = 1
 
 
 def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> Source:
@@ -64,17 +65,19 @@ def import_sequence(name: str, ends: Ends, calls: Sequence[Call], sizes: Mapping
         shape = weaver.draft.shapes[before]
         states.append(State(before, shape, weaver.draft.straight(last, weaver.stored(last, after), shape)))
     source = weaver.draft.source(name, ends.input_name, written, ends.output, states)
-    return replace(source, masked=ends.masked)
+    return replace(source, masked=ends.masked, masks=ends.masks)
 
 
 def begin(ends: Ends, calls: Sequence[Call], sizes: Mapping[str, Shape], opset: int) -> tuple[Weaver, list[Call]]:
     """The state before the first node, and the nodes with formulas that are recognised as a whole in one."""
-    input_name, shape, output, masked, states = ends
+    input_name, shape, output, masked, states, masks = ends
     needed = [output, *(after for _, after in states)]
     calls = fuse(calls, needed)
     readers = Counter(read for call in calls for read in call.inputs) + Counter(needed)
     draft = Draft({input_name: shape} | {before: sizes[before][1:] for before, _ in states})
-    weaver = Weaver(input_name, shape[-2:] if masked or looks_up(calls) else (0, 0), opset, sizes, readers, draft)
+    weaver = Weaver(
+        input_name, shape[-2:] if masked or looks_up(calls) else (0, 0), opset, sizes, readers, draft, masks=masks
+    )
     weaver.values[input_name] = Stored(input_name, in_order((1, *shape)), input_name)
     for before, _ in states:
         weaver.values[before] = Stored(before, in_order(sizes[before]), before)

@@ -93,6 +93,7 @@ class Selection:
     only one. `values` are those of inputs that are single numbers and no secret. `states` are pairs: an input that is
     kept from one example to the next, and the output that it is then. `units` say for inputs and results, where there
     are several, how large 1 is in the tensor that they share, and for an input of features the same for each.
+    `beginning` are tokens that a decoder has read before those of each input.
     """
 
     result: str | None = None
@@ -100,6 +101,7 @@ class Selection:
     values: tuple[tuple[str, float], ...] = ()
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
+    beginning: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
@@ -108,7 +110,8 @@ class Selection:
         values = tuple((str(name), float(value)) for name, value in noted.get("input_values") or ())
         states = tuple((str(before), str(after)) for before, after in noted.get("states") or ())
         units = tuple((str(name), read_unit(unit)) for name, unit in noted.get("units") or ())
-        return cls(noted.get("result"), shapes, values, states, units)
+        beginning = tuple(map(int, noted.get("beginning") or ()))
+        return cls(noted.get("result"), shapes, values, states, units, beginning)
 
 
 def read_unit(content: object) -> Unit:
@@ -134,7 +137,7 @@ class Source:
 
     Tensors in `internal` are made by the import: the model itself does not compute them. The others are
     tensors of the model of the same name, unless `seen` says otherwise. Of models of sequences the output's shape and
-    the name that the model has for it are known. Of a `masked` input `[H + 1, S]` the last row is a mask. `notes`
+    the name that the model has for it are known. Of a `masked` input `[H + masks, S]` the last rows are masks. `notes`
     tell people what the import chose for them, and `selection` is what they had asked for. `inputs` and `outputs` are
     the parts of the input and of the output, where they are several or have more axes than the engine has; `states` are
     kept from one example to the next. `bounds` are the smallest and the largest value that tensors of the model can
@@ -152,6 +155,7 @@ class Source:
     output_shape: tuple[int, ...] = ()
     model_output: str = ""
     masked: bool = False
+    masks: int = 1
     notes: tuple[str, ...] = ()
     selection: Selection = WHOLE
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -189,7 +193,7 @@ class Source:
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether the input is `[2, S]`: tokens that choose rows of a table, above their mask."""
+        """Whether the input is `[1 + masks, S]`: tokens that choose rows of a table, above their masks."""
         return any(node.operation["op"] == "Embedding" for node in self.nodes)
 
     def observed(self) -> dict[str, Seen]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from tacit.importers.call import Call, Operation, Shape
 from tacit.importers.draft import Draft
 from tacit.importers.layout import Masked, Places, Stored
-from tacit.importers.masks import BITWISE, REARRANGING, Value, is_row, masked, moved, of_bits
+from tacit.importers.masks import BITWISE, REARRANGING, Value, lies_in, masked, moved, of_bits
 from tacit.importers.views import is_shown
 
 Values = dict[str, Value]
@@ -16,7 +16,8 @@ Values = dict[str, Value]
 class Weaver:
     """What is known while nodes are converted one after another; `sizes` have the batch of one.
 
-    `extent` are rows and tokens of an input whose last row is a mask, zeros where it is something else.
+    `extent` are rows and tokens of an input whose last rows, `masks` of them, are masks; zeros where it is something
+    else.
     """
 
     input_name: str
@@ -26,6 +27,7 @@ class Weaver:
     readers: Mapping[str, int]
     draft: Draft
     values: Values = field(default_factory=dict)
+    masks: int = 1
 
     @property
     def sequence(self) -> int:
@@ -64,7 +66,8 @@ class Weaver:
         """A value as a function of the mask, if it is one."""
         if isinstance(value, Masked):
             return value
-        return of_bits(value.places) if is_row(value, self.input_name, self.sequence, self.extent[0] - 1) else None
+        rows = range(self.extent[0] - self.masks, self.extent[0])
+        return of_bits(value.places) if lies_in(value, self.input_name, self.sequence, rows) else None
 
     def stored(self, call: Call, name: str) -> Stored:
         """The activation `name`; of the mask only its bits themselves are stored."""

@@ -1,7 +1,7 @@
 """The client: it holds the input, talks to a server, and alone learns the result."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -17,9 +17,11 @@ from tacit.data.ranges import KEYS, Bounds
 from tacit.data.schema import Schema
 from tacit.data.schema import read as read_schema
 from tacit.data.tables import by_column, is_frame
+from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
+from tacit.session.generate import Piece, generate
 from tacit.session.reveal import BUCKET, buckets
 
 CONNECT_SECONDS = 10.0
@@ -312,6 +314,15 @@ class Session:
         """
         outputs, report = self.core.predict(floats(self.joined(x) if isinstance(x, Mapping) else x))
         return Prediction(outputs, json.loads(report))
+
+    def generate(self, text: Text, prompt: str, tokens: int) -> Iterator[Piece]:
+        """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
+
+        `text` is the client's file of the model (`tacit.data.text.read(Path("X.text"))`). Each token takes one of the
+        session's inputs. Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces
+        that came before are the text so far.
+        """
+        return generate(self.predict, text, prompt, tokens)
 
     @property
     def ready(self) -> int:

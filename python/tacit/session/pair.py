@@ -55,17 +55,7 @@ class Pair:
         """
         suited = self if self.batch is not None else replace(self, batch=self.suited_batch(len(x)))
         with suited.server() as server:
-            client = Client(
-                server.address,
-                pin=server.pin,
-                timeout_seconds=self.timeout_seconds,
-                session_seconds=LONGEST_SECONDS,
-                threads=self.threads,
-                network=self.network,
-                accept_leakage=self.accept_leakage,
-                missing=self.model.wanted.missing,
-                keep_keys=False,
-            )
+            client = suited.dial(server)
             usage = Usage()
             prediction = client.predict(x, progress)
             mine = usage.report()
@@ -81,6 +71,20 @@ class Pair:
             "predicted": suited.predicted(len(x)),
         }
         return Run(prediction, report)
+
+    def dial(self, server: "ServerProcess") -> Client:
+        """A client of that server process."""
+        return Client(
+            server.address,
+            pin=server.pin,
+            timeout_seconds=self.timeout_seconds,
+            session_seconds=LONGEST_SECONDS,
+            threads=self.threads,
+            network=self.network,
+            accept_leakage=self.accept_leakage,
+            missing=self.model.wanted.missing,
+            keep_keys=False,
+        )
 
     def predicted(self, inputs: int) -> dict[str, Any]:
         """What `tacit plan` says of a session with so many inputs, on one thread."""

@@ -38,20 +38,20 @@ impl Operator for View {
         Ok(shown(self.arrangement(site), inputs[0]))
     }
 
-    /// A view that stays inside one part shows that part's values.
+    /// A view shows values of the parts from its first element to its last.
     fn output(&self, site: &Site<'_>, inputs: &[Known]) -> Known {
         let tensor = site.input();
         let each = tensor.len() / tensor.shape[0].max(1);
         let last = last_viewed(self, &site.output.shape).unwrap_or(usize::MAX);
-        let mut start = 0;
+        let (mut start, mut seen): (usize, Option<Range>) = (0, None);
         for part in inputs[0].named_parts() {
             let end = start + part.length * each;
-            if (start..end).contains(&self.start) && last < end {
-                return part.range.into();
+            if start <= last && self.start < end {
+                seen = Some(seen.map_or(part.range, |range| range.join(part.range)));
             }
             start = end;
         }
-        inputs[0].range.into()
+        seen.unwrap_or(inputs[0].range).into()
     }
 
     fn reads(&self, _signed: bool, range: Range) -> u32 {

@@ -160,7 +160,7 @@ fn per_channel(constant: &[f32], channels: usize) -> Option<Vec<f64>> {
 /// Folds every affine node of `wanted` kind into the linear node before it
 /// where that node has no other reader.
 pub(super) fn fold(mut program: Program, wanted: fn(&SourceOp) -> bool) -> Result<Program> {
-    let shapes = program.shapes()?;
+    let shapes = program.inferred()?;
     let mut index = 0;
     while index < program.source.nodes.len() {
         let node = &program.source.nodes[index];
@@ -194,7 +194,7 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 }
 
 fn convert(program: &mut Program, index: usize) -> Result<()> {
-    let shapes = program.shapes()?;
+    let shapes = program.inferred()?;
     let node = program.source.nodes[index].clone();
     let shape = &shapes[&node.output];
     let Some(affine) = Affine::of(program, &node, shape) else {
@@ -208,7 +208,7 @@ fn convert(program: &mut Program, index: usize) -> Result<()> {
 /// Makes one node of each chain of factors and offsets that begins with factors, and that nothing
 /// else reads in between. An offset before factors stays: rounding these then changes less.
 pub(super) fn merge(mut program: Program) -> Result<Program> {
-    let shapes = program.shapes()?;
+    let shapes = program.inferred()?;
     let mut index = 0;
     while index < program.source.nodes.len() {
         let node = program.source.nodes[index].clone();

@@ -13,7 +13,7 @@ const EVEN: f64 = 4.0;
 
 pub(super) fn run(program: Program) -> Result<Program> {
     let mut program = affine::merge(program)?;
-    let shapes = program.shapes()?;
+    let shapes = program.inferred()?;
     // From the last to the first, which keeps the places of those that are still to come.
     for index in (0..program.source.nodes.len()).rev() {
         let node = &program.source.nodes[index];

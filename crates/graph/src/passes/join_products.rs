@@ -12,7 +12,7 @@ pub(super) fn run(program: Program) -> Result<Program> {
         let Some([a, b]) = products(&program, index) else { continue };
         let joined = joined(&program, index, [a, b]);
         // A layer may be too large for one.
-        if joined.shapes().is_ok() {
+        if joined.inferred().is_ok() {
             return run(joined);
         }
     }

@@ -30,9 +30,9 @@ pub(super) fn run(mut program: Program) -> Result<Program> {
 
 /// Moves the factors of a norm of an image to a depthwise convolution behind it.
 fn strip(program: &mut Program, index: usize) -> Result<Option<Bare>> {
-    let shapes = program.shapes()?;
     let node = program.source.nodes[index].clone();
     let Some(LayerNorm { scale, bias, epsilon, rms }) = node.op.get() else { return Ok(None) };
+    let shapes = program.inferred()?;
     let [channels, _, _] = shapes[&node.output][..] else { return Ok(None) };
     if scale.is_none() && bias.is_none() {
         return Ok(None);
@@ -120,7 +120,7 @@ fn join(program: &mut Program, [linear, sum]: [usize; 2], norm: &Bare) -> Result
     let join = SourceNode { name, inputs, output: joined, op: Join { balanced: false }.into() };
     // The product stood before the sum.
     program.source.nodes.splice(sum - 1..sum, [join, product]);
-    program.shapes().map(drop)
+    program.inferred().map(drop)
 }
 
 #[cfg(test)]

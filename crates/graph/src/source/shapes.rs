@@ -1,6 +1,7 @@
 //! Shape inference for source graphs, which is also their verification.
 
 use super::Program;
+use super::floats::FloatTensor;
 use super::node::SourceNode;
 use crate::error::{Check, Error, Result};
 use crate::ops::geometry::elements;
@@ -10,11 +11,26 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Shapes = BTreeMap<String, Vec<usize>>;
 
 impl Program {
-    /// Shapes of all tensors; checks everything a pass could break.
+    /// Shapes of all tensors; checks everything a pass could break, and every weight.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the node, with `import` as the pass.
     pub fn shapes(&self) -> Result<Shapes> {
+        let shapes = self.inferred()?;
+        for node in &self.source.nodes {
+            for name in node.op.floats() {
+                check_finite(name, &self.floats[name]).map_err(|why| invalid(&node.name, why))?;
+            }
+        }
+        Ok(shapes)
+    }
+
+    /// Shapes of all tensors, as [`Program::shapes`] has them, without a look at each weight: for
+    /// passes that ask after every change.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the node, with `import` as the pass.
+    pub(crate) fn inferred(&self) -> Result<Shapes> {
         let source = &self.source;
         let mut names = BTreeSet::new();
         let mut shapes = Shapes::new();
@@ -70,12 +86,18 @@ impl Program {
     fn check_float(&self, name: &str) -> Check<()> {
         let tensor = self.floats.get(name).ok_or_else(|| format!("no weights named `{name}`"))?;
         let length = tensor.shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
-        if length != Some(tensor.data.len()) {
-            return Err(format!("`{name}` has {} values, shape says otherwise", tensor.data.len()));
-        }
-        let finite = tensor.data.iter().all(|v| v.is_finite());
-        finite.then_some(()).ok_or(format!("`{name}` has a value that is not finite"))
+        let have = tensor.data.len();
+        (length == Some(have))
+            .then_some(())
+            .ok_or_else(|| format!("`{name}` has {have} values, shape says otherwise"))
     }
+}
+
+/// Checks that all weights are numbers; chunks let the compiler use vectors.
+fn check_finite(name: &str, tensor: &FloatTensor) -> Check<()> {
+    let is_sound = |part: &[f32]| !part.iter().fold(false, |bad, value| bad | !value.is_finite());
+    let finite = tensor.data.chunks(1 << 12).all(is_sound);
+    finite.then_some(()).ok_or_else(|| format!("`{name}` has a value that is not finite"))
 }
 
 fn invalid(node: &str, why: impl Into<String>) -> Error {

@@ -21,6 +21,8 @@ pub(crate) mod sums;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod vector;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod weighted;
 
 /// Blocks that a kernel works on together.
 pub(crate) const EIGHT: usize = 8;

@@ -8,13 +8,15 @@ use ring::simd::Level;
 use ring::simd::Width;
 use zeroize::Zeroizing;
 
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-use super::carryless;
 use super::{EIGHT, Eight};
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use super::{carryless, weighted};
 use crate::block::{multiples, of_words, times_x, to_words};
 
 /// Bits of a weight that portable code takes at a time.
 const DIGIT: u32 = 4;
+/// Such parts of a weight.
+const DIGITS: usize = (u128::BITS / DIGIT) as usize;
 
 /// Adds `sum_g weights[g] * columns[j][g]` to `sums[j]`, for every column. The weights are public:
 /// portable code looks multiples of the columns up by their digits.
@@ -27,16 +29,28 @@ pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], su
         // SAFETY: the level proves the presence of AVX2 and PCLMULQDQ.
         _ => return unsafe { narrow::weighted_sums(weights, columns, sums) },
     }
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    if level.width() == Width::Simd128 {
+        let digits = weighted::Digits::of(weights);
+        let mut tables = Zeroizing::new(weighted::Tables::default());
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            let [low, high] = digits.products(column, &mut tables);
+            *sum ^= reduce([low, 0, high]);
+        }
+        return;
+    }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = level;
     let mut tables = Zeroizing::new([[0; 1 << DIGIT]; EIGHT]);
+    let digits: [[usize; EIGHT]; DIGITS] = std::array::from_fn(|digit| {
+        weights.map(|weight| (weight >> (DIGIT * digit as u32)) as usize % (1 << DIGIT))
+    });
     for (sum, column) in sums.iter_mut().zip(columns) {
         tables.iter_mut().zip(column).for_each(|(table, block)| multiples(*block, table));
         // Horner's rule over the digits of all weights together.
-        let products = (0..u128::BITS / DIGIT).rev().fold(0, |products, digit| {
+        let products = digits.iter().rev().fold(0, |products, digits| {
             let shifted = (0..DIGIT).fold(products, |product, _| times_x(product));
-            let digits = weights.iter().map(|weight| (weight >> (DIGIT * digit)) as usize);
-            let chosen = tables.iter().zip(digits).map(|(table, at)| table[at % (1 << DIGIT)]);
+            let chosen = tables.iter().zip(digits).map(|(table, at)| table[*at]);
             chosen.fold(shifted, |products, block| products ^ block)
         });
         *sum ^= products;

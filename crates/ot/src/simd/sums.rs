@@ -31,7 +31,7 @@ pub(super) fn load(block: &u128) -> v128 {
     unsafe { v128_load(std::ptr::from_ref(block).cast()) }
 }
 
-fn store(block: &mut u128, value: v128) {
+pub(super) fn store(block: &mut u128, value: v128) {
     // SAFETY: a block is as long as a vector; the store needs no alignment.
     unsafe { v128_store(std::ptr::from_mut(block).cast(), value) }
 }

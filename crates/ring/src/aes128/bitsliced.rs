@@ -158,15 +158,68 @@ impl RoundKeys {
 
     /// Encrypts each block under its key.
     pub(super) fn encrypt<W: Word>(&self, blocks: &[u128; BLOCKS]) -> [u128; BLOCKS] {
+        let state = transposed(permuted(blocks.map(W::of), ROWS));
+        transposed(self.rounds(state, W::of)).map(W::bits)
+    }
+
+    /// Encrypts all blocks under the key of this number, below 8.
+    pub(super) fn encrypt_under<W: Word>(
+        &self,
+        key: usize,
+        blocks: &[u128; BLOCKS],
+    ) -> [u128; BLOCKS] {
+        let state = transposed(permuted(blocks.map(W::of), ROWS));
+        transposed(self.rounds_under(key, state)).map(W::bits)
+    }
+
+    /// Encrypts all blocks under the key of this number, below 8, and adds them to `sum`.
+    pub(super) fn add_under<W: Word>(&self, key: usize, blocks: &Bits, sum: &mut Bits) {
+        let encrypted = self.rounds_under(key, blocks.0.map(W::of));
+        sum.0 = self::sum(sum.0.map(W::of), encrypted).map(W::bits);
+    }
+
+    #[inline(always)]
+    fn rounds_under<W: Word>(&self, key: usize, state: State<W>) -> State<W> {
+        let bit = W::of(everywhere(1 << key));
+        self.rounds(state, |keys| W::of(keys).whole(bit))
+    }
+
+    /// The rounds on bits, row by row at the start and in the order of blocks at the end; `key` makes a vector out of one of the
+    /// round keys.
+    #[inline(always)]
+    fn rounds<W: Word>(&self, mut state: State<W>, key: impl Fn(u128) -> W) -> State<W> {
         let [first, middle @ .., last] = &self.0;
-        let mut state = transposed(permuted(blocks.map(W::of), ROWS));
-        state = sum(state, first.map(W::of));
-        for key in middle {
+        state = sum(state, first.map(&key));
+        for keys in middle {
             state = mix_columns(permuted(substituted(state), SHIFT_ROWS));
-            state = sum(state, key.map(W::of));
+            state = sum(state, keys.map(&key));
         }
         state = permuted(substituted(state), SHIFT_ROWS_BACK);
-        transposed(sum(state, last.map(W::of))).map(W::bits)
+        sum(state, last.map(&key))
+    }
+}
+
+/// Eight blocks by bits: as [`RoundKeys::add_under`] takes them, or sums of what it makes of them.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(super) struct Bits([u128; BLOCKS]);
+
+impl Bits {
+    /// Zeros.
+    pub(super) const NONE: Self = Self([0; BLOCKS]);
+
+    /// Bits of blocks to encrypt.
+    pub(super) fn of<W: Word>(blocks: &[u128; BLOCKS]) -> Self {
+        Self(transposed(permuted(blocks.map(W::of), ROWS)).map(W::bits))
+    }
+
+    /// Adds another sum.
+    pub(super) fn add<W: Word>(&mut self, other: &Self) {
+        self.0 = sum(self.0.map(W::of), other.0.map(W::of)).map(W::bits);
+    }
+
+    /// The blocks of sums of encrypted ones.
+    pub(super) fn blocks<W: Word>(&self) -> [u128; BLOCKS] {
+        transposed(self.0.map(W::of)).map(W::bits)
     }
 }
 
@@ -244,6 +297,16 @@ mod tests {
             let (mut own, mut spread) = (RoundKeys::NONE, RoundKeys::NONE);
             own.set::<W>(&keys);
             assert_eq!(own.encrypt::<W>(&blocks), wanted(keys, blocks));
+            let (bits, mut both) = (Bits::of::<W>(&blocks), Bits::NONE);
+            let each = [7, 2].map(|key| wanted([keys[key]; BLOCKS], blocks));
+            for (key, wanted) in [7, 2].into_iter().zip(each) {
+                assert_eq!(own.encrypt_under::<W>(key, &blocks), wanted);
+                own.add_under::<W>(key, &bits, &mut both);
+            }
+            let mut twice = both.clone();
+            twice.add::<W>(&both);
+            assert_eq!(both.blocks::<W>(), std::array::from_fn(|at| each[0][at] ^ each[1][at]));
+            assert_eq!(twice.blocks::<W>(), [0; BLOCKS]);
             for (shift, first) in (0..5).flat_map(|shift| [0, 1, 6, 7].map(|first| (shift, first)))
             {
                 spread.spread::<W>(&own, first, shift);

@@ -11,6 +11,7 @@ from tacit.importers.architectures.clip import CLIP_VISION
 from tacit.importers.architectures.deberta import DEBERTA
 from tacit.importers.architectures.electra import ELECTRA
 from tacit.importers.architectures.image import ImageArchitecture
+from tacit.importers.architectures.llama import LLAMA
 from tacit.importers.architectures.modernbert import MODERNBERT
 from tacit.importers.architectures.mpnet import MPNET
 from tacit.importers.architectures.swin import SWIN
@@ -24,8 +25,10 @@ TEXTS: Mapping[str, TextArchitecture] = {
     "deberta-v2": DEBERTA,
     "distilbert": DISTILBERT,
     "electra": ELECTRA,
+    "llama": LLAMA,
     "modernbert": MODERNBERT,
     "mpnet": MPNET,
+    "qwen2": LLAMA,
     "roberta": ROBERTA,
     "xlm-roberta": ROBERTA,
 }

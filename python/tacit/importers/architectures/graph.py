@@ -14,6 +14,8 @@ from tacit.importers.unified import DOMAIN, functions
 Weights = Mapping[str, NDArray[np.float32]]
 
 OPSET = 20
+MASKS = "tacit.masks"
+"""The entry of a model's metadata that says how many rows of its input are masks."""
 IR_VERSION = 10
 
 
@@ -72,14 +74,17 @@ class Graph:
         at = self.first() if index == 0 else self.constant(f"{name}.row", np.int64(index))
         return self.add("Gather", name, x, at, axis=1)
 
-    def model(self, name: str, shape: Sequence[int], output: str, rank: int) -> onnx.ModelProto:
-        """The model of input `x` (N, *shape) and one output of `rank` axes."""
-        ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *shape])]
-        made = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)]
-        built = helper.make_graph(self.nodes, name, ends, made, list(self.constants.values()))
+    def model(self, name: str, shape: Sequence[int], output: str, rank: int, masks: int = 0) -> onnx.ModelProto:
+        """The model of input `x` (N, *shape), of whose rows the last are `masks`, and one output of `rank` axes."""
+        given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *shape])]
+        results = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)]
+        built = helper.make_graph(self.nodes, name, given, results, list(self.constants.values()))
         # A shape is obligatory for the checker.
         built.output[0].type.tensor_type.shape.dim.add().dim_param = "N"
         for _ in range(rank - 1):
             built.output[0].type.tensor_type.shape.dim.add()
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
-        return helper.make_model(built, opset_imports=versions, ir_version=IR_VERSION, functions=functions(OPSET))
+        made = helper.make_model(built, opset_imports=versions, ir_version=IR_VERSION, functions=functions(OPSET))
+        if masks:
+            helper.set_model_props(made, {MASKS: str(masks)})
+        return made

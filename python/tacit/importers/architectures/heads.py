@@ -7,7 +7,7 @@ from typing import Literal
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph
 
-Kind = Literal["mean", "cls", "hidden", "classes", "tokens", "spans"]
+Kind = Literal["mean", "cls", "hidden", "classes", "tokens", "spans", "next"]
 
 
 Head = Callable[[Graph, str, str], str]
@@ -61,7 +61,7 @@ BERT = Classifier("pooler.dense", "Tanh", "classifier", "pooler.dense")
 ROBERTA = Classifier("classifier.dense", "Tanh", "classifier.out_proj")
 COMMON: dict[Kind, Head] = {"hidden": hidden, "mean": mean, "cls": cls, "tokens": tokens, "spans": spans}
 """Heads that are the same in all architectures."""
-RANKS: Mapping[Kind, int] = {"hidden": 3, "mean": 2, "cls": 2, "classes": 2, "tokens": 3, "spans": 3}
+RANKS: Mapping[Kind, int] = {"hidden": 3, "mean": 2, "cls": 2, "classes": 2, "tokens": 3, "spans": 3, "next": 2}
 """How many axes the output has."""
 
 

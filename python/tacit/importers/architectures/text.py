@@ -2,6 +2,9 @@
 
 Input `x` is float32 (N, 2, sequence): row 0 has token ids, row 1 the mask, 1 for a token and 0 for padding. Where the
 embedding is public it is (N, width + 1, sequence): hidden states as `embed` gives them, and below them the mask.
+
+Below the tokens or states of a decoder are 1 + prefix + sequence rows: one with a 1 at the last token, and for each
+token which of the prefix and of all tokens it attends to, as (sequence, prefix + sequence) in the order of memory.
 """
 
 from collections.abc import Callable
@@ -27,12 +30,12 @@ class Tables(NamedTuple):
     """Embeddings: a norm of rows of `words` (V, width) plus `places` (positions, width), which may be None.
 
     `places` has positions and the first token type added up, beginning with the first token's; `norm` is the name
-    of the norm's weights, which has no bias unless `biased`.
+    of the norm's weights, which has no bias unless `biased`. None stands for no norm.
     """
 
     words: NDArray[np.float32]
     places: NDArray[np.float32] | None
-    norm: str
+    norm: str | None
     epsilon: float
     biased: bool = True
 
@@ -43,11 +46,15 @@ class Tables(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What layers are written for: the configuration, the length, and whether clients embed their tokens."""
+    """What layers are written for: the configuration, the length, and whether clients embed their tokens.
+
+    Of decoders `beginning` are the tokens before those of the input: the server computes what is made of them.
+    """
 
     config: Config
     sequence: int
     public: bool = False
+    beginning: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,8 @@ class TextArchitecture:
 
     `prefix` is that of the weights in models with a head. `check` refuses configurations, `tables` gives the
     embeddings, `layers` writes everything from normalised embeddings (N, sequence, width) to states, and `heads` are
-    those that other architectures do not have, of sequence classification at least.
+    those that other architectures do not have, of sequence classification at least. What `decodes` gives one state,
+    that of the last token (N, 1, width).
     """
 
     prefix: str
@@ -64,21 +72,28 @@ class TextArchitecture:
     tables: Callable[[Config, Weights], Tables]
     layers: Callable[[Graph, Written, str], str]
     heads: Callable[[Config], dict[Kind, Head]]
+    decodes: bool = False
 
 
 def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
     """The model; `weights` have their names without the prefix."""
-    graph, (config, sequence, public) = Graph(weights), written
+    graph, (config, sequence, public, beginning) = Graph(weights), written
     graph.first()
     tables = sound(config, architecture.tables(config, weights), sequence)
     width = tables.words.shape[1]
     x = given_states(graph, width) if public else embed(graph, tables, given_ids(graph), sequence)
-    row = graph.constant("mask.row", np.int64(width if public else 1))
+    above = width if public else 1
+    row = graph.constant("mask.row", np.int64(above))
     mask = graph.add("Gather", "mask", "x", row, axis=1)
-    penalise(graph, mask)
+    masks = 1
+    if architecture.decodes:
+        masks += len(beginning) + sequence
+        attended(graph, above + 1, sequence, len(beginning))
+    else:
+        penalise(graph, graph.add("Unsqueeze", "mask.keys", mask, graph.integers("mask.axes", [1, 2])))
     x = architecture.layers(graph, written, x)
     output = head_of(architecture, config, kind)(graph, x, mask)
-    return graph.model(name, [width + 1 if public else 2, sequence], output, RANKS[kind])
+    return graph.model(name, [above + masks, sequence], output, RANKS[kind], masks)
 
 
 def head_of(architecture: TextArchitecture, config: Config, kind: Kind) -> Head:
@@ -116,11 +131,20 @@ def embed(graph: Graph, tables: Tables, ids: str, sequence: int) -> str:
     x = graph.add("Gather", "embedding", graph.constant("embedding.weight", tables.words), ids, axis=0)
     if tables.places is not None:
         x = graph.add("Add", "embedding.placed", x, graph.constant("embedding.positions", tables.placed(sequence)))
+    if tables.norm is None:
+        return x
     return graph.normalise("embedding.norm", x, tables.norm, tables.epsilon, tables.biased)
 
 
 def penalise(graph: Graph, mask: str) -> str:
-    """What is added to scores, named `PENALTY`: 0 where the mask is 1, `MASKED` where it is 0; (N, 1, 1, sequence)."""
+    """What is added to scores, named `PENALTY`: 0 where the mask is 1, `MASKED` where it is 0; of the mask's shape."""
     absent = graph.add("Sub", "mask.absent", graph.constant("mask.one", np.float32(1)), mask)
-    scaled = graph.add("Mul", "mask.scaled", absent, graph.constant("mask.penalty", np.float32(MASKED)))
-    return graph.add("Unsqueeze", PENALTY, scaled, graph.integers("mask.axes", [1, 2]))
+    return graph.add("Mul", PENALTY, absent, graph.constant("mask.penalty", np.float32(MASKED)))
+
+
+def attended(graph: Graph, first: int, sequence: int, beginning: int) -> str:
+    """`PENALTY` (N, 1, sequence, beginning + sequence) of a decoder, by the rows of the input from `first` on."""
+    ends = [graph.integers(f"mask.rows.{role}", [at]) for role, at in (("first", first), ("end", 1 << 30))]
+    rows = graph.add("Slice", "mask.rows", "x", *ends, graph.integers("mask.rows.axis", [1]))
+    shape = graph.integers("mask.rows.shape", [0, 1, sequence, beginning + sequence])
+    return penalise(graph, graph.add("Reshape", "mask.keys", rows, shape))

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 /// `e^-x` is nothing from here on, for every precision that results have.
 pub(super) const NOTHING: f64 = 12.0;
+/// Most bits of scores that are masked: those that count, those that do not, and the distance in
+/// between fit into the widest softmax.
+pub(super) const MASKED_BITS: u32 = 9;
 
 /// The first input where the second, of the same shape, is 1; so low where it is 0 that
 /// a softmax makes it 0. The second is the graph's input, or shows it in another order.
@@ -52,7 +55,7 @@ impl SourceOperator for Mask {
             return Ok(());
         }
         // Scores are higher by more than their range where they count.
-        let bits = step.values().activation_bits() + 1;
+        let bits = (step.values().activation_bits() + 1).min(MASKED_BITS);
         let range = step.values().range(0)?;
         let bits = clip_within(step, 0, "clip", range, bits)?;
         let scale = step.input(0)?.format.scale;

@@ -1,7 +1,7 @@
 //! Softmax of exponentials.
 
 use super::checks::one;
-use super::mask::NOTHING;
+use super::mask::{MASKED_BITS, NOTHING};
 use super::narrow::{LATER, clip_within, extended};
 use crate::error::{Check, Result};
 use crate::ops;
@@ -48,7 +48,8 @@ impl SourceOperator for Softmax {
     }
 
     fn demands(&self, values: &dyn Values) -> Result<Vec<(Place, f64)>> {
-        let scores = side(values.unmasked_range(0)?) / levels(finest(values));
+        let bits = if values.is_masked(0) { MASKED_BITS - 1 } else { MOST_BITS };
+        let scores = side(values.unmasked_range(0)?) / levels(finest(values).min(bits));
         let result = 1.0 / peak(result_bits(values)?);
         Ok(vec![(Place::Input(0), scores.max(FINEST)), (Place::Output, result)])
     }

@@ -1,0 +1,131 @@
+"""Text that a private language model writes, as commands show it: `tacit run --prompt` and `tacit chat`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli.options import AsJson, ModelFile
+from tacit.cli.pair import PairOptions
+from tacit.data.text import Text
+from tacit.errors import MisuseError, TacitError
+from tacit.model import Model
+from tacit.report import terminal
+from tacit.session.client import Session
+from tacit.session.generate import Piece
+
+TOKENS = 32
+MOST_TOKENS = 4096
+LEARNT = "label"
+"""What a client learns of the numbers of all tokens: which one is largest."""
+Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
+Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text with a language model.")]
+
+
+@dataclass
+class Answer:
+    """The pieces of an answer so far."""
+
+    prompt: str
+    pieces: list[Piece] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What was written."""
+        return "".join(piece.text for piece in self.pieces)
+
+    def fields(self) -> dict[str, Any]:
+        """The answer for JSON."""
+        tokens = [
+            {"token": piece.token, "seconds": piece.seconds, "bytes": piece.bytes, "rounds": piece.rounds}
+            for piece in self.pieces
+        ]
+        return {"prompt": self.prompt, "text": self.text, "tokens": tokens}
+
+    def cost(self) -> str:
+        """What a token took, for people."""
+        count = max(len(self.pieces), 1)
+        seconds = sum(piece.seconds for piece in self.pieces) / count
+        total = sum(piece.bytes for piece in self.pieces) / count
+        rounds = sum(piece.rounds for piece in self.pieces) / count
+        return f"{len(self.pieces)} tokens, each {seconds:.1f} s, {total / 1e6:.1f} MB and {rounds:.0f} rounds"
+
+
+def text_of(model: Model) -> Text:
+    """How a model's prompts become inputs; raises `MisuseError` for a model that writes no text."""
+    if model.text is None or model.text.decoding is None:
+        raise MisuseError(f"{model.path} writes no text: compile a language model (a directory, or a .gguf file)")
+    return model.text
+
+
+@contextmanager
+def opened(options: PairOptions, model: Model, inputs: int) -> Iterator[Session]:
+    """A session of both parties on this machine, in which the client learns the next token and nothing else."""
+    pair = replace(options, reveal=LEARNT).pair(model)
+    with pair.server() as server, pair.dial(server).session(inputs) as session:
+        yield session
+
+
+def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool) -> Answer:
+    """The answer to a prompt, shown while it is written; an error shows what there is before it is raised."""
+    answer = Answer(prompt)
+    try:
+        for piece in session.generate(text, prompt, tokens):
+            answer.pieces.append(piece)
+            if not json:
+                typer.echo(piece.text, nl=False)
+    except TacitError:
+        if json:
+            terminal.emit_json({**answer.fields(), "complete": False})
+        raise
+    finally:
+        if not json:
+            typer.echo()
+    return answer
+
+
+def write(model: Model, options: PairOptions, prompt: str, tokens: int, json: bool) -> None:
+    """Continue one prompt."""
+    text = text_of(model)
+    with opened(options, model, tokens) as session:
+        answer = answered(session, text, prompt, tokens, json)
+    if json:
+        terminal.emit_json({**answer.fields(), "complete": True})
+    else:
+        terminal.note(answer.cost())
+
+
+def chat(
+    model: ModelFile,
+    options: PairOptions,
+    tokens: Tokens = TOKENS,
+    json: AsJson = False,
+) -> None:
+    """Talk to a private language model on this machine: client and server as two processes over TLS.
+
+    Each line of standard input is a prompt, and stands alone: earlier ones are not part of it. The text appears token
+    by token, and behind each answer what a token took. The server sees runs of one size and nothing else.
+    """
+    compiled = Model(model)
+    text = text_of(compiled)
+    with opened(options, compiled, MOST_TOKENS) as session:
+        for line in prompts(json):
+            answer = answered(session, text, line, tokens, json)
+            if json:
+                terminal.emit_json({**answer.fields(), "complete": True})
+            else:
+                terminal.note(answer.cost())
+
+
+def prompts(json: bool) -> Iterator[str]:
+    """Lines of standard input that have something in them."""
+    while True:
+        if not json:
+            typer.echo("> ", nl=False)
+        line = typer.get_text_stream("stdin").readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()

@@ -1,0 +1,178 @@
+"""Llama, SmolLM2 and Qwen2: decoders with RMS norms, rotary positions, groups of heads and gated dense layers.
+
+A decoder reads the tokens behind a beginning that both parties know, with padding after them, and gives a number for
+each token that may come next. Keys and values of the beginning are constants: the server computes them in the clear.
+The factors of norms are part of the weights behind them, and the head reads the state of the last token only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.importers.architectures import post_norm
+from tacit.importers.architectures.config import Config
+from tacit.importers.architectures.graph import Graph, Weights
+from tacit.importers.architectures.heads import Head, Kind
+from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
+from tacit.importers.architectures.modernbert import rotated
+from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
+
+ALL = "all"
+"""The rotary positions of all tokens."""
+END = 1e30
+"""What no activation reaches."""
+SELECT = "mask"
+"""The row of the input that has a 1 at the last token (N, sequence)."""
+
+
+class Extent(NamedTuple):
+    """Heads, keys and values of the beginning and its tokens, and tokens of an input."""
+
+    heads: Sizes
+    known: Weights
+    beginning: int
+    rows: int
+
+
+def check(config: Config) -> None:
+    """Refuse what this architecture does not have."""
+    sizes(config)
+    config.choice("hidden_act", ["silu", "swish"], "silu")
+    base(config)
+    if config.get("use_sliding_window"):
+        config.refuse("attention to neighbours only (use_sliding_window)", "use a model that attends to all tokens")
+    if not config.architecture().endswith("ForCausalLM"):
+        config.refuse(f"architecture {config.architecture()}", "use the model for the next token, ...ForCausalLM")
+
+
+def tables(_config: Config, weights: Weights) -> Tables:
+    """Embeddings of tokens, as they are."""
+    return Tables(weights["embed_tokens.weight"], None, None, 0.0)
+
+
+def norm(graph: Graph, config: Config, name: str, x: str) -> str:
+    """Values over the root of their mean square; the layers that read them have the norm's factors."""
+    square = graph.add("Mul", f"{name}.square", x, x)
+    mean = graph.add("ReduceMean", f"{name}.mean", square, graph.integers("norm.axes", [-1]), keepdims=1)
+    epsilon = graph.constant("norm.epsilon", np.float32(config.real("rms_norm_eps", 1e-6)))
+    root = graph.add("Sqrt", f"{name}.root", graph.add("Add", f"{name}.above", mean, epsilon))
+    return rounded(graph, name, graph.add("Div", name, x, root))
+
+
+def behind(graph: Graph, name: str, x: str, weight: str, norm: str) -> str:
+    """A dense layer of values that a norm has no factors for: `x` times these and the transposed weight."""
+    kernel = graph.weights[f"{weight}.weight"] * graph.weights[f"{norm}.weight"]
+    bias = graph.weights.get(f"{weight}.bias")
+    return graph.linear(name, x, kernel, bias)
+
+
+def rounded(graph: Graph, at: str, x: str) -> str:
+    """What is as it was, but for the compiler: it rounds here to the bits of an activation."""
+    ends = [graph.constant(f"rounded.{role}", np.float32(end)) for role, end in (("low", -END), ("high", END))]
+    return graph.add("Clip", f"{at}.rounded", x, *ends)
+
+
+def repeated(graph: Graph, at: str, x: str, of: Sizes) -> str:
+    """Heads of keys or values (N, groups, ...), each as often as queries read it."""
+    if of.heads == of.groups:
+        return x
+    each = np.repeat(np.arange(of.groups), of.heads // of.groups)
+    return graph.add("Gather", f"{at}.repeated", x, graph.constant("groups", each.astype(np.int64)), axis=1)
+
+
+def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: int) -> str:
+    """`x` (N, heads, rows, inner) times the `weight` (heads, inner, outer) of each head: (N, heads, rows, outer)."""
+    heads, inner, outer = weight.shape
+    turned = graph.add("Transpose", f"{name}.turned", x, perm=[0, 1, 3, 2])
+    flat = graph.add(
+        "Reshape", f"{name}.flat", turned, graph.integers(f"{name}.flat.shape", [0, heads * inner, rows, 1])
+    )
+    kernel = graph.constant(f"{name}.weight", weight.transpose(0, 2, 1).reshape(heads * outer, inner, 1, 1))
+    product = graph.add("Conv", f"{name}.product", flat, kernel, group=heads, kernel_shape=[1, 1])
+    shape = graph.integers(f"{name}.shape", [0, heads, outer, rows])
+    return graph.add("Transpose", name, graph.add("Reshape", f"{name}.split", product, shape), perm=[0, 1, 3, 2])
+
+
+def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
+    """What attention adds to the states."""
+    at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
+    found = {}
+    for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
+        weight = f"{source}.{role[0]}_proj"
+        flat = behind(graph, f"{at}.{role}", x, weight, f"layers.{layer}.input_layernorm")
+        found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
+    for role in ("query", "key"):
+        found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
+    found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
+    key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
+    turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
+    scores = graph.add("MatMul", f"{at}.scores", found["query"], turned)
+    if of.beginning:
+        keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
+        known = by_head(graph, f"{at}.scores.beginning", found["query"], keys, of.rows)
+        scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
+    hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
+    shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)
+    context = contexts(graph, layer, shares, value, of)
+    return graph.dense(f"{at}.attended", context, f"{source}.o_proj", biased=f"{source}.o_proj.bias" in graph.weights)
+
+
+def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
+    """The values that heads attend to, side by side."""
+    at, hidden = f"layer{layer}", of.heads.heads * of.heads.width
+    if not of.beginning:
+        return post_norm.attended(graph, hidden, at, shares, value)
+    axis, middle = graph.integers("beginning.axis", [3]), graph.integers("beginning.end", [of.beginning])
+    ends = graph.integers("beginning.first", [0]), middle, graph.integers("tokens.end", [1 << 30])
+    known, own = (
+        graph.add("Slice", f"{at}.weights.{role}", shares, start, end, axis)
+        for role, start, end in (("beginning", *ends[:2]), ("tokens", *ends[1:]))
+    )
+    first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
+    total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
+    total = rounded(graph, f"{at}.context", total)
+    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
+    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
+
+
+def gated(graph: Graph, layer: int, x: str) -> str:
+    """What the gated dense layers add to the states."""
+    at, source = f"layer{layer}", f"layers.{layer}.mlp"
+    norm = f"layers.{layer}.post_attention_layernorm"
+    gate = behind(graph, f"{at}.gate", x, f"{source}.gate_proj", norm)
+    wide = behind(graph, f"{at}.wide", x, f"{source}.up_proj", norm)
+    active = graph.add("Mul", f"{at}.activation", gate, graph.add("Sigmoid", f"{at}.sigmoid", gate))
+    product = rounded(graph, f"{at}.gated", graph.add("Mul", f"{at}.gated", active, wide))
+    return graph.dense(f"{at}.narrow", product, f"{source}.down_proj", biased=False)
+
+
+def layers(graph: Graph, written: Written, x: str) -> str:
+    """All layers and the last norm: the state of the last token (N, 1, hidden)."""
+    config, sequence, beginning = written.config, written.sequence, len(written.beginning)
+    of = sizes(config)
+    known = begun(config, graph.weights, written.beginning)
+    for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
+        graph.constant(f"rotary.{ALL}.{role}", value)
+    extent = Extent(of, known, beginning, sequence)
+    for layer in range(config.whole("num_hidden_layers")):
+        at = f"layer{layer}"
+        added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)
+        x = graph.add("Add", f"{at}.attended.sum", x, added)
+        x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, norm(graph, config, f"{at}.second.norm", x)))
+    row = graph.add("Unsqueeze", "last.row", SELECT, graph.integers("last.axes", [1]))
+    return graph.add("MatMul", "last.state", row, norm(graph, config, "last.norm", x))
+
+
+def heads(_config: Config) -> dict[Kind, Head]:
+    """What is its own: numbers for the token that comes next, by the embedding where the two are one."""
+
+    def following(graph: Graph, x: str, _mask: str) -> str:
+        kernel = "lm_head.weight" if "lm_head.weight" in graph.weights else "embed_tokens.weight"
+        return graph.linear("next", graph.row("last", x, 0), graph.weights[kernel] * graph.weights["norm.weight"], None)
+
+    return {"next": following}
+
+
+LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True)
+"""Also Qwen2, whose queries, keys and values have biases."""

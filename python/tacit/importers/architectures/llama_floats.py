@@ -1,0 +1,123 @@
+"""Decoders of the Llama kind in the clear: keys and values of a beginning that both parties know, and any logits."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.importers.architectures.config import Config
+from tacit.importers.architectures.graph import Weights
+
+Array = NDArray[np.float32]
+
+
+class Sizes(NamedTuple):
+    """Heads of queries, heads of keys and values, and the width of a head."""
+
+    heads: int
+    groups: int
+    width: int
+
+
+def sizes(config: Config) -> Sizes:
+    """What the configuration says of heads."""
+    heads = config.whole("num_attention_heads")
+    groups = config.whole("num_key_value_heads", heads)
+    if heads % groups:
+        config.damaged("num_attention_heads is no multiple of num_key_value_heads in config.json")
+    width = config.whole("head_dim", config.whole("hidden_size") // heads)
+    if width % 2:
+        config.damaged(f"heads of {width} values cannot be turned by pairs: head_dim in config.json must be even")
+    return Sizes(heads, groups, width)
+
+
+def base(config: Config) -> float:
+    """The base of the frequencies of rotary positions."""
+    given = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if given.get("rope_type", given.get("type", "default")) != "default":
+        config.refuse("scaled rotary positions (rope_type)", "use the model as it was trained, with `default`")
+    return float(given.get("rope_theta") or config.real("rope_theta", 10000.0))
+
+
+def turns(config: Config, places: Iterable[int]) -> list[Array]:
+    """The cosines and the sines (places, width) that turn pairs of a head's values.
+
+    The factor of the scores is in equal parts the query's and the key's.
+    """
+    width = sizes(config).width
+    frequencies = base(config) ** (-np.arange(0, width, 2) / width)
+    angles = np.array(list(places))[:, None] * frequencies
+    sine = np.sin(angles)
+    both = np.concatenate([np.cos(angles)] * 2, axis=1), np.concatenate([-sine, sine], axis=1)
+    return [(part * width**-0.25).astype(np.float32) for part in both]
+
+
+def normed(config: Config, x: Array, weight: Array) -> Array:
+    """Values (tokens, hidden) over the root of their mean square, times `weight`."""
+    root = np.sqrt((x * x).mean(axis=-1, keepdims=True) + np.float32(config.real("rms_norm_eps", 1e-6)))
+    found: Array = x / root * weight
+    return found
+
+
+def dense(weights: Weights, name: str, x: Array) -> Array:
+    """A dense layer, with its bias if it has one."""
+    product = x @ weights[f"{name}.weight"].T
+    found: Array = product + weights[f"{name}.bias"] if f"{name}.bias" in weights else product
+    return found
+
+
+def turned(x: Array, cosine: Array, sine: Array) -> Array:
+    """Heads (heads, tokens, width) turned by the angles of their positions."""
+    swapped = np.concatenate(np.split(x, 2, axis=-1)[::-1], axis=-1)
+    found: Array = x * cosine + swapped * sine
+    return found
+
+
+def begun(config: Config, weights: Weights, tokens: Sequence[int]) -> dict[str, Array]:
+    """Keys and values (heads, tokens, width) of the first tokens, by the layer: `0.key`, `0.value`, ..."""
+    found: dict[str, Array] = {}
+    if not tokens:
+        return found
+    words = weights["embed_tokens.weight"]
+    if not 0 <= min(tokens) <= max(tokens) < len(words):
+        config.damaged(f"the beginning has a token that is not among the {len(words)} of the model")
+    states(config, weights, tokens, found)
+    return found
+
+
+def states(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[str, Array]) -> Array:
+    """States (tokens, hidden) behind the last norm; keys and values are added to `kept`."""
+    x: Array = weights["embed_tokens.weight"][list(tokens)].astype(np.float32)
+    cosine, sine = turns(config, range(len(tokens)))
+    later = np.triu(np.full((len(tokens), len(tokens)), -np.inf, np.float32), 1)
+    for layer in range(config.whole("num_hidden_layers")):
+        at = f"layers.{layer}"
+        read = normed(config, x, weights[f"{at}.input_layernorm.weight"])
+        query, key, value = (heads(config, dense(weights, f"{at}.self_attn.{role}_proj", read)) for role in "qkv")
+        query, key = turned(query, cosine, sine), turned(key, cosine, sine)
+        kept[f"{layer}.key"], kept[f"{layer}.value"] = key, value
+        scores = query @ key.transpose(0, 2, 1) + later
+        power = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        context = (power / power.sum(axis=-1, keepdims=True)) @ value
+        joined = context.transpose(1, 0, 2).reshape(len(tokens), -1)
+        x = x + dense(weights, f"{at}.self_attn.o_proj", joined)
+        read = normed(config, x, weights[f"{at}.post_attention_layernorm.weight"])
+        gate = dense(weights, f"{at}.mlp.gate_proj", read)
+        active = gate / (1 + np.exp(-gate)) * dense(weights, f"{at}.mlp.up_proj", read)
+        x = x + dense(weights, f"{at}.mlp.down_proj", active)
+    return normed(config, x, weights["norm.weight"])
+
+
+def heads(config: Config, x: Array) -> Array:
+    """States (tokens, heads * width) by heads (heads, tokens, width), groups as often as they are read."""
+    of = sizes(config)
+    split = x.reshape(len(x), -1, of.width).transpose(1, 0, 2)
+    return np.repeat(split, of.heads // len(split), axis=0)
+
+
+def logits(config: Config, weights: Weights, tokens: Sequence[int]) -> Array:
+    """A number for each token (tokens, vocabulary) that may come after each of `tokens`."""
+    kernel = "lm_head.weight" if "lm_head.weight" in weights else "embed_tokens.weight"
+    found: Array = states(config, weights, tokens, {}) @ weights[kernel].T
+    return found

@@ -1,0 +1,79 @@
+"""Text from a private language model: token by token, each by a run of its own over the window of the last tokens.
+
+The client knows its prompt and the tokens that were written so far; it alone learns the next one. The server sees runs
+of one size, how many there are, and when they come.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.text import Text
+from tacit.errors import MisuseError
+
+
+class Written(Protocol):
+    """What a run gives: the number of the best class, and the cost of the session so far."""
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """Class numbers (N,)."""
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The cost of the session so far."""
+
+
+Step = Callable[[NDArray[np.float32]], Written]
+"""Runs one input (1, *shape)."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A token that was written, the text that it adds, and what it took.
+
+    Bytes and rounds are of both directions; those of the first token include the setup of the session.
+    """
+
+    token: int
+    text: str
+    seconds: float
+    bytes: int
+    rounds: int
+
+
+def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece]:
+    """The answer to a prompt, at most so many tokens of it, each as soon as it is known.
+
+    It ends at a token that stops, after which `step` is not called again. Raises `MisuseError` for a model that
+    writes no text, and what `step` raises: the pieces that came before are the text so far.
+    """
+    if text.decoding is None:
+        raise MisuseError("the model writes no text; compile one for the next token (...ForCausalLM, or a .gguf file)")
+    if tokens < 1:
+        raise MisuseError(f"--tokens is 1 or more, not {tokens}")
+    ids, said, spent = text.prompt(prompt), "", (0, 0)
+    start = len(ids)
+    for _ in range(tokens):
+        began = monotonic()
+        x = text.inputs(text.decoding.placed(ids, text.sequence, text.pad)[None])
+        made = step(x)
+        token, total = int(made.classes[0]), costs(made.report)
+        if token in text.decoding.stops:
+            return
+        ids.append(token)
+        whole = str(text.encoder.decode(ids[start:], skip_special_tokens=True))
+        # A character of several tokens is shown when it is complete.
+        whole = whole.rstrip("\ufffd")
+        new, said = (whole[len(said) :], whole) if whole.startswith(said) else ("", said)
+        yield Piece(token, new, monotonic() - began, total[0] - spent[0], total[1] - spent[1])
+        spent = total
+
+
+def costs(report: dict[str, Any]) -> tuple[int, int]:
+    """Bytes of both directions and rounds of a report."""
+    return sum(report["bytes"].values()), int(report["rounds"])
