@@ -28,6 +28,15 @@ impl Reference {
         ];
         work.into_iter().fold(0, u64::saturating_add)
     }
+
+    /// Returns the halves of nanoseconds that a step takes of which a round is half a round trip, a change
+    /// of direction.
+    pub(crate) fn half_nanoseconds(demand: &Demand, cost: Cost) -> u64 {
+        let bytes = Self::nanoseconds(demand, Cost { rounds: 0, ..cost });
+        let rounds = Cost { rounds: cost.rounds, ..Cost::NONE };
+        let rounds = Self::nanoseconds(&Demand::default(), rounds);
+        bytes.saturating_mul(2).saturating_add(rounds)
+    }
 }
 
 /// The sum over all OTs.

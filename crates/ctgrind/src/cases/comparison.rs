@@ -88,6 +88,11 @@ pub(super) const CASES: &[Case] = &[
         let plan = Softmax::new(COUNT / 12, &function, Radix::Chain).unwrap();
         both(run, &plan.shallow(Radix::Chain).unwrap(), &[9]);
     }),
+    Case::new("comparison", "softmax in few rounds, to wide results", |run| {
+        let function = functions::Softmax::new(12, 9, 0.125, 8).unwrap();
+        let plan = Softmax::new(COUNT / 12, &function, Radix::Chain).unwrap();
+        both(run, &plan.to_width(24).unwrap().shallow(Radix::Chain).unwrap(), &[9]);
+    }),
     Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3), 1)),
     Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3), 1)),
     Case::new("comparison", "trees of two comparisons a test", |run| {

@@ -92,10 +92,8 @@ impl Shape {
     /// Time in halves of nanoseconds behind another stage; a round is half a round trip.
     fn time(&self, draw: Draw) -> Option<u64> {
         let (demand, cost) = self.price(draw).ok()?;
-        let rounds = Cost { rounds: cost.rounds.saturating_sub(1), ..Cost::NONE };
-        let bytes = Reference::nanoseconds(&demand, Cost { rounds: 0, ..cost });
-        let rounds = Reference::nanoseconds(&Demand::default(), rounds);
-        Some(bytes.saturating_mul(2).saturating_add(rounds))
+        let behind = Cost { rounds: cost.rounds.saturating_sub(1), ..cost };
+        Some(Reference::half_nanoseconds(&demand, behind))
     }
 }
 

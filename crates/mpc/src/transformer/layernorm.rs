@@ -18,6 +18,7 @@ use super::moments::{self, Moments, squares_bits};
 use super::squares::{self, Squares};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::factors::{self, Factors};
+use crate::arithmetic::rescale::{self, Rescale};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
@@ -37,6 +38,11 @@ pub struct LayerNorm {
     /// The rounding of results; none where they are fine enough.
     rounding: Option<Truncate>,
     extension: Option<Extend>,
+    /// Both at once, in plans that go in turns with chained digits.
+    beside: Option<Rescale>,
+    radix: Radix,
+    /// The width of results.
+    out_bits: u32,
 }
 
 impl LayerNorm {
@@ -80,8 +86,32 @@ impl LayerNorm {
             product: Factors::of_rows(rows, cols, [element, function.root.bits()[1]])?,
             rounding: (fraction > 0).then(rounding).transpose()?,
             extension: (inner < out_bits).then(extension).transpose()?,
+            beside: None,
+            radix,
+            out_bits,
             function: function.clone(),
         })
+    }
+
+    /// Plans the layer with shares of results that are wider than the function has them, which are in
+    /// the inner half of its range. It is for plans that do not go in turns yet.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that are not larger, or beyond 63 bits.
+    pub fn to_width(self, out_bits: u32) -> Result<Self> {
+        let functions::LayerNorm { inner, out_bits: narrow, .. } = self.function;
+        if out_bits <= narrow || self.beside.is_some() {
+            return Err(Error::misuse("a layer norm of this width"));
+        }
+        let count = self.rows * self.function.cols;
+        let extension = Extend::new(count, inner, out_bits, Sign::NonNegative, self.radix)?;
+        Ok(Self { extension: Some(extension), out_bits, ..self })
+    }
+
+    /// What makes results that are extended positive, and leaves them a bit to spare.
+    fn moved(&self) -> i64 {
+        let [_, most] = self.function.range();
+        most.min(1 << (self.function.inner - 2))
     }
 
     /// Plans the layer with parts that whoever spoke last begins, wherever either party may: fewer
@@ -94,6 +124,12 @@ impl LayerNorm {
         let last = turns::after(self.moments.cost(), last);
         let product = self.product.begun_by(last);
         let last = turns::after(product.cost(), last);
+        if self.radix == Radix::Chain && self.rounding.is_some() {
+            let functions::LayerNorm { element, fraction, cols, .. } = self.function;
+            let widths = [element, fraction, self.out_bits];
+            let beside = Some(Rescale::new(self.rows * cols, widths, last)?);
+            return Ok(Self { product, rounding: None, extension: None, beside, ..self });
+        }
         let rounding = self.rounding.map(|plan| plan.begun_by(last)).transpose()?;
         let last = rounding.as_ref().map_or(last, |plan| turns::after(plan.cost(), last));
         let extension = self.extension.map(|plan| plan.begun_by(last));
@@ -148,6 +184,12 @@ impl LayerNorm {
         mut ots: Correlations,
     ) -> Result<Share> {
         let role = channel.role();
+        let most = self.moved();
+        if let Some(plan) = &self.beside {
+            let positive =
+                exact.plus(role, self.function.half() + (most << self.function.fraction));
+            return Ok(rescale::run(channel, plan, &positive, ots)?.plus(role, -most));
+        }
         let rounded = match &self.rounding {
             Some(plan) => {
                 let now = ots.split(role, &plan.demand())?;
@@ -156,7 +198,6 @@ impl LayerNorm {
             None => exact.narrow(self.function.inner)?,
         };
         let Some(plan) = &self.extension else { return Ok(rounded) };
-        let [_, most] = self.function.range();
         Ok(extend::run(channel, plan, &rounded.plus(role, most), ots)?.plus(role, -most))
     }
 }
@@ -213,14 +254,16 @@ impl Protocol for LayerNorm {
         let moments = self.squares.demand() + self.moments.demand();
         let rounding = self.rounding.as_ref().map(Truncate::demand).unwrap_or_default();
         let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
-        moments + self.product.demand() + rounding + extension
+        let beside = self.beside.as_ref().map(Rescale::demand).unwrap_or_default();
+        moments + self.product.demand() + rounding + extension + beside
     }
 
     fn cost(&self) -> Cost {
         let moments = self.squares.cost().then(self.moments.cost());
         let rounding = self.rounding.as_ref().map_or(Cost::NONE, Truncate::cost);
         let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
-        moments.then(self.product.cost()).then(rounding).then(extension)
+        let beside = self.beside.as_ref().map_or(Cost::NONE, Rescale::cost);
+        moments.then(self.product.cost()).then(rounding).then(extension).then(beside)
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {
@@ -268,6 +311,18 @@ mod tests {
             let ots = LayerNorm::new(9, &function, Radix::Sixteen).unwrap();
             let circuits = LayerNorm::with_circuits(9, &function, Radix::Sixteen).unwrap();
             assert!(circuits.cost().rounds + 20 < ots.cost().rounds);
+            let chain = LayerNorm::with_circuits(9, &function, Radix::Chain).unwrap();
+            let beside = chain.clone().in_turns().unwrap();
+            let apart = circuits.clone().in_turns().unwrap();
+            assert!(function.fraction == 0 || beside.cost().rounds < apart.cost().rounds);
+            check(&mut rng, &beside, (&values, bits), &want);
+            let spare = 2 * function.range()[1] < 1 << (function.inner - 1);
+            for wide in [&chain, &circuits].into_iter().filter(|_| spare) {
+                let wide = wide.clone().to_width(out_bits + 9).unwrap();
+                assert!(wide.clone().to_width(out_bits).is_err());
+                check(&mut rng, &wide, (&values, bits), &want);
+                check(&mut rng, &wide.in_turns().unwrap(), (&values, bits), &want);
+            }
             for plan in [ots, circuits] {
                 check(&mut rng, &plan, (&values, bits), &want);
                 let turns = plan.clone().in_turns().unwrap();

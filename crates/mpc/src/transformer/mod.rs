@@ -13,6 +13,7 @@ pub mod gelu;
 pub mod inverse;
 pub mod layernorm;
 mod moments;
+mod rounding;
 pub mod softmax;
 mod squares;
 mod steps;

@@ -16,9 +16,11 @@ use wire::{Channel, Cost, Error, Result, Role};
 
 use super::exponent::{self, Exponent};
 use super::inverse::{self, Inverse};
+use super::rounding::Rounding;
 use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::rescale::Rescale;
 use crate::arithmetic::rows::{self, Rows};
-use crate::arithmetic::truncate::{self, Truncate};
+use crate::arithmetic::truncate::Truncate;
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
@@ -41,7 +43,10 @@ pub struct Softmax {
     lower: Option<Extend>,
     reciprocal: Inverse,
     product: Rows,
-    rounding: Truncate,
+    rounding: Rounding,
+    radix: Radix,
+    /// The width of results.
+    out_bits: u32,
 }
 
 /// How the largest of each row is found.
@@ -121,9 +126,28 @@ impl Softmax {
             lower: Some(Extend::new(rows, narrow, sums, Sign::NonNegative, radix)?),
             reciprocal: reciprocal()?,
             product: Rows::new(rows, cols, width, factor_bits)?,
-            rounding: Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
+            rounding: Rounding::apart(
+                Truncate::widening(count, width, drop, out_bits, Sign::NonNegative, radix)?,
+                None,
+            ),
+            radix,
+            out_bits,
             function: function.clone(),
         })
+    }
+
+    /// Plans the layer with shares of results that are wider than the function has them. It is for plans
+    /// that do not go in turns yet.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for widths that are not larger, or beyond 63 bits.
+    pub fn to_width(self, out_bits: u32) -> Result<Self> {
+        let Rounding::Apart(both) = self.rounding else {
+            return Err(Error::misuse("a softmax that is made wider when it goes in turns"));
+        };
+        let (count, from) = (self.rows * self.function.cols, self.function.out_bits);
+        let wider = Extend::new(count, from, out_bits, Sign::NonNegative, self.radix)?;
+        Ok(Self { rounding: Rounding::apart(both.0, Some(wider)), out_bits, ..self })
     }
 
     /// The width of the upper bits of exponentials: what sums of them need, with the lower bits
@@ -174,7 +198,15 @@ impl Softmax {
         let last = turns::after(lower.as_ref().map_or(Cost::NONE, Extend::cost), last);
         let last = turns::after(self.reciprocal.cost(), last);
         let product = self.product.begun_by(last);
-        let rounding = self.rounding.begun_by(turns::after(product.cost(), last))?;
+        let last = turns::after(product.cost(), last);
+        let functions::Softmax { cols, drop, .. } = self.function;
+        let widths = [self.function.width(), drop, self.out_bits];
+        let rounding = match self.radix {
+            Radix::Chain => {
+                Rounding::Beside(Box::new(Rescale::new(self.rows * cols, widths, last)?))
+            }
+            _ => self.rounding.begun_by(last)?,
+        };
         Ok(Self { exponent, lower, product, rounding, ..self })
     }
 
@@ -263,7 +295,7 @@ pub fn run(
     let now = ots.split(role, &plan.product.demand())?;
     let upper = upper.narrow(plan.function.width())?;
     let shares = rows::run(channel, &plan.product, &upper, &factors, now)?;
-    truncate::run(channel, &plan.rounding, &shares.plus(role, plan.function.half()), ots)
+    plan.rounding.run(channel, &shares.plus(role, plan.function.half()), ots)
 }
 
 impl Protocol for Softmax {
@@ -300,73 +332,4 @@ impl Protocol for Softmax {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::testing::check;
-    use ring::Random;
-
-    /// A row with a few values at the top and the rest at a distance, or random ones.
-    fn row(rng: &mut Random, cols: usize, bits: u32, kind: usize) -> Vec<i64> {
-        let quarter = 1i64 << (bits - 2);
-        let random = rng.uniform(cols, bits - 1);
-        match kind % 3 {
-            0 => random.iter().map(|word| *word as i64 - quarter).collect(),
-            1 => random.iter().map(|word| -(*word as i64 % (quarter / 4).max(1))).collect(),
-            _ => {
-                let (top, far) = (random[0] as usize % cols, random[1] as i64);
-                let value = |at| if at <= top { quarter - 1 } else { quarter - 1 - far };
-                (0..cols).map(value).collect()
-            }
-        }
-    }
-
-    #[test]
-    fn rows_come_out_as_in_the_clear() {
-        let mut rng = Random::seeded(74);
-        for (cols, bits, scale, out_bits, radix) in [
-            (128, 9, 0.125, 8, Radix::Sixteen),
-            (2, 5, 1.0, 4, Radix::Four),
-            (5, 12, 0.02, 12, Radix::Four),
-            (33, 8, 0.3, 8, Radix::Two),
-            (16, 12, 0.1, 8, Radix::Sixteen),
-        ] {
-            let function = functions::Softmax::new(cols, bits, scale, out_bits).unwrap();
-            let rows = (0..12).flat_map(|kind| row(&mut rng, cols, bits, kind));
-            let values: Vec<i64> = rows.collect();
-            let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let ots = Softmax::new(12, &function, radix).unwrap();
-            let circuits = Softmax::with_circuits(12, &function, radix).unwrap();
-            assert!(circuits.cost().rounds + 10 < ots.cost().rounds);
-            for plan in [ots, circuits] {
-                check(&mut rng, &plan, (&values, bits), &want);
-                let turns = plan.clone().in_turns().unwrap();
-                assert_eq!(turns.cost().bytes(), plan.cost().bytes());
-                assert!(turns.cost().rounds + 2 <= plan.cost().rounds);
-                check(&mut rng, &turns, (&values, bits), &want);
-                let shallow = plan.clone().shallow(radix).unwrap();
-                assert!(shallow.cost().rounds < turns.cost().rounds);
-                check(&mut rng, &shallow, (&values, bits), &want);
-            }
-        }
-    }
-
-    #[test]
-    fn rows_below_a_bound_come_out_as_in_the_clear() {
-        let mut rng = Random::seeded(75);
-        for (cols, bits, scale, top) in [(197, 6, 0.114, 15), (3, 5, 0.2, 7), (16, 9, 0.015, 300)] {
-            let function = functions::Softmax::below(top, cols, bits, scale, 8).unwrap();
-            let moved = top + 1 - (1 << (bits - 2));
-            let rows = (0..9).flat_map(|kind| row(&mut rng, cols, bits, kind));
-            let values: Vec<i64> = rows.map(|x| x + moved).collect();
-            let want: Vec<i64> = values.chunks(cols).flat_map(|row| function.clear(row)).collect();
-            let plan = Softmax::new(9, &function, Radix::Four).unwrap();
-            check(&mut rng, &plan, (&values, bits), &want);
-        }
-    }
-
-    #[test]
-    fn more_values_than_there_can_be_are_refused() {
-        let function = functions::Softmax::new(9, 9, 0.1, 8).unwrap();
-        assert!(Softmax::new(usize::MAX, &function, Radix::Four).is_err());
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
+mod moved;
 pub(crate) mod tensors;
 pub(crate) mod weights;
 
@@ -19,6 +20,7 @@ use crate::step::linear::Exchange;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::sliced::Feed;
 use crate::step::{Action, Step, missing};
+use moved::Moved;
 use tensors::Tensors;
 
 /// What is told of this party's share of the result of each step.
@@ -112,7 +114,7 @@ fn run_on(
         plan.steps().iter().enumerate().skip(segment.start).take(segment.len())
     };
     let demands: Vec<Demand> = segments.iter().map(|segment| demand_of(of(segment))).collect();
-    let mut early = None;
+    let (mut early, mut moved) = (None, Moved::default());
     for (place, (segment, demand)) in segments.iter().zip(&demands).enumerate() {
         let steps = of(segment);
         let ots = match early.take() {
@@ -142,11 +144,14 @@ fn run_on(
             layers.extend(layers::preprocess_layers(end, &some, exchange, correlations, asked)?);
         }
         for (index, step) in steps {
+            if !moved.before(end.channel.role(), plan, tensors, index)? {
+                continue;
+            }
             let (preprocessed, makes_more) = (layers.remove(&index), step.feeds_itself());
             let with = Turn { correlations: &mut correlations, makes_more, preprocessed };
             let result = run_step(end, (index, step), tensors, with)?;
             watch(&result);
-            tensors.put(step, result);
+            tensors.put(step, result)?;
         }
     }
     Ok(())
@@ -165,12 +170,16 @@ fn run_preprocessed(
     Inference { mut correlations, mut layers }: Inference,
     watch: Watch<'_>,
 ) -> Result<()> {
+    let mut moved = Moved::default();
     for (index, step) in plan.steps().iter().enumerate() {
+        if !moved.before(end.channel.role(), plan, tensors, index)? {
+            continue;
+        }
         let preprocessed = layers.remove(&index);
         let with = Turn { correlations: &mut correlations, makes_more: false, preprocessed };
         let result = run_step(end, (index, step), tensors, with)?;
         watch(&result);
-        tensors.put(step, result);
+        tensors.put(step, result)?;
     }
     Ok(())
 }

@@ -47,8 +47,16 @@ impl Tensors {
         Ok(inputs)
     }
 
+    /// The tensors among those that a step reads which nothing has written yet.
+    pub(crate) fn awaited(&self, step: &Step) -> Vec<usize> {
+        step.reads.iter().filter(|id| !self.shares.contains_key(id)).copied().collect()
+    }
+
     /// Keeps what a step wrote.
-    pub(crate) fn put(&mut self, step: &Step, share: Share) {
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a share that is narrower than its tensor.
+    pub(crate) fn put(&mut self, step: &Step, share: Share) -> Result<()> {
         if step.reveals().is_some() {
             self.opened = share.words().to_vec();
         }
@@ -57,14 +65,18 @@ impl Tensors {
             self.shares.insert(step.writes, share);
         } else {
             let own = share.len().saturating_sub(also.iter().map(|also| also.len).sum());
-            self.shares.insert(step.writes, share.gather(0..own));
+            let bits = step.composed().and_then(|composed| composed.out_bits);
+            let bits = bits.unwrap_or_else(|| share.bits());
+            self.shares.insert(step.writes, share.gather(0..own).narrow(bits)?);
             let mut start = own;
             for also in also {
-                self.shares.insert(also.tensor, share.gather(start..start + also.len));
+                let part = share.gather(start..start + also.len).narrow(also.bits)?;
+                self.shares.insert(also.tensor, part);
                 start += also.len;
             }
         }
         self.last = Some(step.writes);
+        Ok(())
     }
 
     /// This party's shares of what the graph keeps for the next run, in the order of its states.

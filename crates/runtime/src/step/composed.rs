@@ -23,6 +23,8 @@ pub struct Composed {
     pub transpose: Option<[usize; 2]>,
     /// Tensors that it writes besides, from inputs of their own behind the first.
     pub also: Vec<Also>,
+    /// The width of its own results, where other tensors may be wider.
+    pub out_bits: Option<u32>,
 }
 
 /// A tensor that a step of another node writes, too.
@@ -32,6 +34,8 @@ pub struct Also {
     pub tensor: usize,
     /// How many elements it has in a run, those of all inputs of a batch.
     pub len: usize,
+    /// The width of its shares in bits, at most that of the protocol's results.
+    pub bits: u32,
 }
 
 impl From<Sliced> for Composed {
@@ -45,6 +49,7 @@ impl From<Sliced> for Composed {
             after: 0,
             transpose: None,
             also: Vec::new(),
+            out_bits: None,
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn steps(
     let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
         let (batch, options) = (settings.batch(), choices.beside(index, siblings.host(index)));
-        let cx = NodeContext { graph, node, batch, options, joined: 0 };
+        let cx = NodeContext { graph, node, batch, options, joined: 0, extended: None };
         let step = siblings.step(index, &cx, chosen)?;
         if let Action::Linear(layer) = &step.action {
             ciphertexts = ciphertexts.saturating_add(layer.ciphertexts());

@@ -180,7 +180,8 @@ pub(crate) fn step(
         return step.ok_or_else(|| Error::misuse("a step that the plan does not have"));
     };
     let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
-    let cx = NodeContext { graph, node, batch: settings.batch(), options, joined: 0 };
+    let cx =
+        NodeContext { graph, node, batch: settings.batch(), options, joined: 0, extended: None };
     Siblings::of(graph).step(index, &cx, nodes.action)
 }
 
@@ -225,6 +226,7 @@ pub fn steps_by_node(
             batch: settings.batch(),
             options: wanted,
             joined: 0,
+            extended: None,
         })
         .is_ok();
         chosen.set(index, if runs { wanted } else { StepOptions::default() });

@@ -25,12 +25,15 @@ pub struct NodeContext<'a> {
     pub options: StepOptions,
     /// Elements of one input of other nodes whose function of each element runs with this one's.
     pub joined: usize,
+    /// The width of the results where a node that extends them runs with this one, or wider extensions
+    /// do.
+    pub extended: Option<u32>,
 }
 
 impl<'a> NodeContext<'a> {
     /// A node in runs of one input, where nothing was chosen.
     pub fn plain(graph: &'a Graph, node: &'a Node) -> Self {
-        Self { graph, node, batch: 1, options: StepOptions::default(), joined: 0 }
+        Self { graph, node, batch: 1, options: StepOptions::default(), joined: 0, extended: None }
     }
 
     /// Returns the node's operator.

@@ -246,7 +246,8 @@ fn requantize(cx: &NodeContext<'_>) -> Result<Action> {
 }
 
 fn extend(cx: &NodeContext<'_>) -> Result<Action> {
-    let (count, bits, out_bits) = (cx.count(), cx.bits(), cx.out_bits());
+    let (count, bits) = (cx.count(), cx.bits());
+    let out_bits = cx.extended.unwrap_or_else(|| cx.out_bits());
     // With a bit to spare, half of the positive range makes every value positive.
     let raised = if cx.input().format.signed { 1i64 << bits.saturating_sub(2) } else { 0 };
     let radix = cx.digits().unwrap_or_else(|| Radix::leanest(count, bits, out_bits));

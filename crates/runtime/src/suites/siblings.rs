@@ -1,9 +1,10 @@
 //! Nodes that run as one step: the same function of each element, of tensors that are all there before
-//! the first of them runs. One run of the protocol takes the rounds of one.
+//! the first of them runs, for one run of the protocol takes the rounds of one; and extensions of what a
+//! softmax or a norm writes for nothing else, whose messages need not wait for its last ones.
 
 use std::collections::BTreeMap;
 
-use graph::{Graph, Node, ops};
+use graph::{Graph, Node, Nonlinear, ops};
 use wire::{Error, Result};
 
 use super::node_context::{NodeContext, PlanOperator};
@@ -17,7 +18,23 @@ const NEAR: usize = 16;
 
 /// Which nodes of a graph run with an earlier one: by the node, its host.
 #[derive(Debug, Default)]
-pub(crate) struct Siblings(BTreeMap<usize, usize>);
+pub(crate) struct Siblings {
+    /// Those of the host's function.
+    alike: BTreeMap<usize, usize>,
+    /// Extensions of the host's results.
+    extending: BTreeMap<usize, usize>,
+}
+
+/// Whether a node extends what a softmax or a norm writes, and nothing else reads that.
+fn extends(graph: &Graph, written: &BTreeMap<usize, usize>, node: &Node) -> Option<usize> {
+    let [tensor] = node.inputs.as_slice() else { return None };
+    let host = *written.get(tensor).filter(|_| node.op.is::<ops::Extend>())?;
+    let op = &graph.nodes.get(host)?.op;
+    let readers = graph.nodes.iter().filter(|other| other.inputs.contains(tensor)).count();
+    let kept = graph.output == *tensor || graph.states.iter().any(|state| state.after == *tensor);
+    let fits = op.is::<ops::Softmax>() || op.is::<ops::LayerNorm>();
+    (fits && readers == 1 && !kept && graph.nonlinear != Nonlinear::Gc).then_some(host)
+}
 
 /// Whether a node computes a function of each element of one tensor.
 fn by_element(node: &Node) -> bool {
@@ -26,13 +43,23 @@ fn by_element(node: &Node) -> bool {
     known && node.inputs.len() == 1
 }
 
-/// Whether the protocol of one node is that of the other, on other elements.
+/// Whether the protocol of one node is that of the other, on other elements. Extensions of one width
+/// are, whatever the widths of their results, of which the largest is as good for all.
 fn alike(graph: &Graph, one: &Node, other: &Node) -> bool {
+    let extends = one.op.is::<ops::Extend>();
     let widths = |node: &Node| {
         let [from, to] = [graph.input_of(node, 0), graph.output_of(node)].map(|t| &t.format);
-        (from.bits, from.signed, to.bits, to.signed)
+        (from.bits, from.signed, if extends { 0 } else { to.bits }, to.signed)
     };
     by_element(other) && widths(one) == widths(other) && one.op == other.op
+}
+
+/// Whether a tensor is there before the node at `host` runs, or its elements are, in other places.
+fn there(graph: &Graph, written: &BTreeMap<usize, usize>, tensor: usize, host: usize) -> bool {
+    let Some(writer) = written.get(&tensor) else { return true };
+    let Some(node) = graph.nodes.get(*writer) else { return false };
+    let moves = node.op.is::<ops::View>() || node.op.is::<ops::Reshape>();
+    *writer < host || moves && node.inputs.iter().all(|input| there(graph, written, *input, host))
 }
 
 impl Siblings {
@@ -40,31 +67,41 @@ impl Siblings {
     pub(crate) fn of(graph: &Graph) -> Self {
         let written = graph.nodes.iter().enumerate().map(|(index, node)| (node.output, index));
         let written: BTreeMap<usize, usize> = written.collect();
-        let there = |tensor: &usize, host| written.get(tensor).is_none_or(|writer| *writer < host);
         let mut hosts = BTreeMap::new();
+        let extending = graph.nodes.iter().enumerate();
+        let extending: BTreeMap<usize, usize> = extending
+            .filter_map(|(index, node)| Some((index, extends(graph, &written, node)?)))
+            .collect();
         for (host, node) in graph.nodes.iter().enumerate() {
-            if !by_element(node) || hosts.contains_key(&host) {
+            if !by_element(node) || hosts.contains_key(&host) || extending.contains_key(&host) {
                 continue;
             }
             for (index, other) in graph.nodes.iter().enumerate().skip(host + 1).take(NEAR) {
-                let ready = other.inputs.iter().all(|tensor| there(tensor, host));
-                if ready && !hosts.contains_key(&index) && alike(graph, node, other) {
+                let ready = other.inputs.iter().all(|tensor| there(graph, &written, *tensor, host));
+                let free = !hosts.contains_key(&index) && !extending.contains_key(&index);
+                if ready && free && alike(graph, node, other) {
                     hosts.insert(index, host);
                 }
             }
         }
-        Self(hosts)
+        Self { alike: hosts, extending }
     }
 
     /// The node with which a node runs, if it is another.
     pub(crate) fn host(&self, node: usize) -> Option<usize> {
-        self.0.get(&node).copied()
+        self.alike.get(&node).or_else(|| self.extending.get(&node)).copied()
     }
 
     /// The nodes that run with `host`.
     fn with<'a>(&'a self, graph: &'a Graph, host: usize) -> impl Iterator<Item = &'a Node> {
-        let all = self.0.iter().filter(move |(_, its)| **its == host);
+        let all = self.alike.iter().filter(move |(_, its)| **its == host);
         all.filter_map(|(node, _)| graph.nodes.get(*node))
+    }
+
+    /// The node that extends what `host` writes, if it runs with it.
+    fn behind<'a>(&self, graph: &'a Graph, host: usize) -> Option<&'a Node> {
+        let (node, _) = self.extending.iter().find(|(_, its)| **its == host)?;
+        graph.nodes.get(*node)
     }
 
     /// Makes the step of the node at `index`. `plan` chooses one for the elements of the node and of
@@ -91,13 +128,23 @@ impl Siblings {
         }
         let len = |node: &Node| graph.output_of(node).len();
         let joined = self.with(graph, index).map(len).sum();
-        let action = plan(&NodeContext { joined, ..*cx }).map_err(|e| at(&cx.node.name, e))?;
+        let bits = |node: &Node| graph.output_of(node).format.bits;
+        let widest = self.with(graph, index).map(bits).filter(|_| cx.node.op.is::<ops::Extend>());
+        let widest = widest.max().filter(|widest| *widest > cx.out_bits());
+        let behind = self.behind(graph, index).map(bits).or(widest);
+        let planned = NodeContext { joined, extended: behind, ..*cx };
+        let action = plan(&planned).map_err(|e| at(&cx.node.name, e))?;
         let mut step = Step::of_node(graph, index, action);
+        if let Some(node) = self.behind(graph, index) {
+            step.writes = node.output;
+        }
         for node in self.with(graph, index) {
             let Action::Protocol(composed) = &mut step.action else {
                 return Err(Error::internal("siblings without a protocol; please report it"));
             };
-            composed.also.push(Also { tensor: node.output, len: len(node) * cx.batch });
+            let (tensor, bits) = (node.output, bits(node));
+            composed.out_bits = Some(cx.out_bits());
+            composed.also.push(Also { tensor, len: len(node) * cx.batch, bits });
             step.reads.extend(&node.inputs);
         }
         Ok(step)

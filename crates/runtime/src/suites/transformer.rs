@@ -38,7 +38,10 @@ pub(super) fn softmax(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action> {
         RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix),
     };
     let sliced = Sliced::rows(cx.count() / columns, columns, |rows| {
-        let plan = plan(rows)?;
+        let plan = match cx.extended {
+            Some(bits) => plan(rows)?.to_width(bits)?,
+            None => plan(rows)?,
+        };
         match (cx.options.shallow, cx.options.turns) {
             (true, _) => plan.shallow(radix),
             (false, true) => plan.in_turns(),
@@ -58,9 +61,12 @@ pub(super) fn layer_norm(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action
         RowsBy::Ot => LayerNorm::new(rows, &norm, radix),
         RowsBy::Circuits => LayerNorm::with_circuits(rows, &norm, radix),
     };
-    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| match cx.options.turns {
-        true => plan(rows)?.in_turns(),
-        false => plan(rows),
+    let sliced = Sliced::rows(cx.count() / columns, columns, |rows| {
+        let plan = match cx.extended {
+            Some(bits) => plan(rows)?.to_width(bits)?,
+            None => plan(rows)?,
+        };
+        if cx.options.turns { plan.in_turns() } else { Ok(plan) }
     })?;
     let transpose = Some([columns, cx.output().len() / columns]);
     Ok(Action::from(Composed { narrow: Some([bits; 2]), transpose, ..Composed::from(sliced) }))

@@ -53,7 +53,7 @@ pub(super) fn of_nodes(
     let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
         let (batch, options) = (settings.batch(), choices.beside(index, siblings.host(index)));
-        let cx = NodeContext { graph, node, batch, options, joined: 0 };
+        let cx = NodeContext { graph, node, batch, options, joined: 0, extended: None };
         let step = siblings.step(index, &cx, action)?;
         if let Action::Linear(layer) = &step.action
             && let Some(layer) = layer.downcast::<OtLayer>()

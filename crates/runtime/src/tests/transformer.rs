@@ -73,11 +73,14 @@ fn rows_by_circuits_equal_the_interpreter_at_the_cost_that_was_planned() {
 /// shallow; or none of it.
 fn in_turns(graph: &graph::Graph, [turns, shallow]: [bool; 2]) -> OptionsByStep {
     let mut by_step = OptionsByStep::default();
+    let plain = Plan::new(graph.clone(), Settings::default()).unwrap();
     for (index, node) in graph.nodes.iter().enumerate() {
+        // An extension that runs with another step has its options.
+        let runs = plain.steps()[index].composed().is_some();
         let options = match () {
             () if node.op.is::<LayerNorm>() || node.op.is::<Softmax>() => "rows-chain",
             () if node.op.is::<Gelu>() => "tables-chain",
-            () if turns && node.op.is::<Extend>() => "turns",
+            () if turns && runs && node.op.is::<Extend>() => "turns",
             () => continue,
         };
         let options: StepOptions = options.parse().unwrap();
@@ -115,6 +118,32 @@ fn parts_in_turns_equal_the_interpreter_at_the_planned_cost_in_fewer_rounds() {
     let (answer, server) = run_planned(&found, &model, &values);
     assert_eq!(answer.results, want);
     costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+#[test]
+fn what_rows_write_is_extended_by_their_own_step() {
+    let (model, inputs) = compiled(Rounding::Exact);
+    let graph = &model.graph;
+    let plan =
+        Plan::chosen(graph.clone(), Settings::default(), in_turns(graph, [true, true])).unwrap();
+    let mut found = 0;
+    for (index, node) in graph.nodes.iter().enumerate().filter(|(_, node)| node.op.is::<Extend>()) {
+        let host = graph.nodes.iter().find(|other| other.output == node.inputs[0]).unwrap();
+        if !host.op.is::<LayerNorm>() && !host.op.is::<Softmax>() {
+            continue;
+        }
+        let step = &plan.steps()[index];
+        assert_eq!((step.cost().rounds, step.protocol()), (0, format!("with {}", host.name)));
+        let mut options = plan.options().clone();
+        options.set(index, "turns".parse().unwrap());
+        let refused = Plan::chosen(graph.clone(), Settings::default(), options).unwrap_err();
+        assert!(refused.to_string().contains("runs with"), "{refused}");
+        found += 1;
+    }
+    assert!(found > 1);
+    let (answer, server) = run_planned(&plan, &model, &inputs[0]);
+    assert_eq!(answer.results, clear(&model, &inputs[0]));
+    costs_as_planned(&answer, &server.unwrap(), 1);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What chains of digits tell beside a comparison: all carries of a shared sum, and its sign as
-//! a number.
+//! What chains of digits tell beside a comparison: all carries of a shared sum, and its sign or its
+//! carry as a number.
 //!
 //! | | |
 //! |---|---|
 //! | In | shares of x mod 2^bits, or more for carries; random OTs |
-//! | Out | xor shares of the carries out of bits 0 to bits - 1 of both parties' summands; or shares of `[x >= 0]` mod 2^out_bits |
+//! | Out | xor shares of the carries out of bits 0 to bits - 1 of both parties' summands; or shares of `[x >= 0]`, or of the carry out of bit bits - 1, mod 2^out_bits |
 //! | Reveals | masked digits and masked rows |
 //! | Security | that of a [`super::chain`]: perfect given the OTs |
 //! | Cost | bits up, for carries bits*(bits + 1) bits down; 2 rounds |
@@ -46,6 +46,13 @@ impl Chained {
     pub(crate) fn signs(bits: u32, out_bits: u32) -> Option<Self> {
         let goal = Goal::NonNegative { top: bits.checked_sub(1)?, bits: out_bits };
         let chain = Chain::new(bits, goal)?;
+        Some(Self { bits, chain, out_bits, asks: Role::Client })
+    }
+
+    /// Plans the carries out of the `bits` lowest bits as numbers mod `2^out_bits`; the client asks. There
+    /// is none where the rows of tables do not fit into pads.
+    pub(crate) fn numbers(bits: u32, out_bits: u32) -> Option<Self> {
+        let chain = Chain::new(bits, Goal::Number { bits: out_bits })?;
         Some(Self { bits, chain, out_bits, asks: Role::Client })
     }
 
@@ -104,8 +111,22 @@ pub(crate) fn signs(
     ots: &mut Correlations,
 ) -> Result<Share> {
     x.check(x.len(), plan.bits, "signs")?;
-    let mut words = vec![0u64; x.len()];
-    let outcome = Zeroizing::new(chain::outcome(plan.run(channel, x.words(), ots)?)?);
+    numbers(channel, plan, x.words(), ots)
+}
+
+/// Finds the outcomes that are numbers for this party's `words`, of which the lowest bits count, with OTs
+/// off the front of `ots`.
+///
+/// # Errors
+/// As [`carries`].
+pub(crate) fn numbers(
+    channel: &mut Channel,
+    plan: &Chained,
+    words: &[u64],
+    ots: &mut Correlations,
+) -> Result<Share> {
+    let outcome = Zeroizing::new(chain::outcome(plan.run(channel, words, ots)?)?);
+    let mut words = vec![0u64; words.len()];
     for (bit, plane) in outcome.iter().enumerate() {
         words.iter_mut().zip(plane.iter()).for_each(|(word, told)| *word |= told << bit);
     }
@@ -179,5 +200,29 @@ mod tests {
             }
         }
         assert!(Chained::signs(0, 1).is_none());
+    }
+
+    #[test]
+    fn every_carry_as_a_number() {
+        let mut rng = Random::seeded(99);
+        for (bits, out_bits) in [(1, 3), (2, 1), (5, 20), (6, 33)] {
+            for asks in [Role::Client, Role::Server] {
+                let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
+                // The upper bits of words do not count.
+                let (x, y): (Vec<_>, Vec<_>) = pairs.map(|(x, y)| (x | 1 << 40, y)).unzip();
+                let plan = Chained::numbers(bits, out_bits).unwrap().asked_by(asks);
+                let price = (plan.demand(x.len()), plan.cost(x.len()));
+                assert_eq!((price.1.rounds, price.1.last), (2, Some(!asks)));
+                let [c, s] = shares_of(&mut rng, price, [&x, &y], |ch, words, mut ots| {
+                    numbers(ch, &plan, words, &mut ots)
+                });
+                for at in 0..x.len() {
+                    let got = (c.words()[at] + s.words()[at]) & mask(out_bits);
+                    let carry = ((x[at] & mask(bits)) + (y[at] & mask(bits))) >> bits;
+                    assert_eq!(got, carry, "{bits} {out_bits}");
+                }
+            }
+        }
+        assert!(Chained::numbers(9, 64).is_none());
     }
 }

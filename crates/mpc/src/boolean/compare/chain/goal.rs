@@ -5,6 +5,8 @@
 pub(in crate::boolean::compare) enum Goal {
     /// The carry out.
     Carry,
+    /// The carry out as a number of so many bits, of which the parties get summands.
+    Number { bits: u32 },
     /// The carry, and whether the bits from `low` on are zero.
     Middle { low: u32 },
     /// Whether bit `top` of the sum is 0, as a number of so many bits of which the parties get
@@ -31,7 +33,7 @@ impl Goal {
         match self {
             Self::Carry => 1,
             Self::Middle { .. } => 2,
-            Self::NonNegative { bits, .. } => bits,
+            Self::Number { bits } | Self::NonNegative { bits, .. } => bits,
             Self::Halves { interior, .. } => 3 + u32::from(interior),
         }
     }
@@ -39,13 +41,13 @@ impl Goal {
     /// Whether the outcome is one bit of whose number the parties get summands, and not bits shared
     /// by exclusive or.
     pub(super) fn adds(self) -> bool {
-        matches!(self, Self::NonNegative { .. })
+        matches!(self, Self::Number { .. } | Self::NonNegative { .. })
     }
 
     /// Bits of a state's number between bits `at - 1` and `at`.
     pub(super) fn state_bits(self, at: u32) -> u32 {
         match self {
-            Self::Carry | Self::NonNegative { .. } => 1,
+            Self::Carry | Self::Number { .. } | Self::NonNegative { .. } => 1,
             Self::Middle { low } => 1 + u32::from(at > low),
             Self::Halves { low, .. } if at > low => 3,
             Self::Halves { low, interior } => 1 + u32::from(at == low) + u32::from(interior),
@@ -64,7 +66,7 @@ impl Goal {
     pub(super) fn code(self, at: u32, state: State) -> u32 {
         let carry = u32::from(state.carry);
         match self {
-            Self::Carry | Self::NonNegative { .. } => carry,
+            Self::Carry | Self::Number { .. } | Self::NonNegative { .. } => carry,
             Self::Middle { low } => carry | u32::from(at > low && state.zero) << 1,
             Self::Halves { low, interior } if at > low => carry | Self::kind(state, interior) << 1,
             Self::Halves { low, interior } => {
@@ -80,7 +82,7 @@ impl Goal {
         let told = |bit: u32| (code >> bit) & 1 == 1;
         let start = State { carry: told(0), zero: true, half: false, inner: false };
         match self {
-            Self::Carry | Self::NonNegative { .. } => start,
+            Self::Carry | Self::Number { .. } | Self::NonNegative { .. } => start,
             Self::Middle { low } => State { zero: at <= low || told(1), ..start },
             Self::Halves { low, interior } if at > low => {
                 let (kind, most) = (code >> 1, 2 + u32::from(interior));
@@ -99,7 +101,7 @@ impl Goal {
         let sum = u8::from(asked) + u8::from(!told) + u8::from(state.carry);
         let (bit, carry) = (sum & 1 == 1, sum > 1);
         let low = match self {
-            Self::Carry => return State { carry, ..state },
+            Self::Carry | Self::Number { .. } => return State { carry, ..state },
             Self::NonNegative { top, .. } => {
                 return State { carry: if at == top { !bit } else { carry }, ..state };
             }

@@ -1,0 +1,60 @@
+//! Tensors that are moved before their turn, for steps that run with ones before them.
+
+use std::collections::BTreeSet;
+
+use wire::{Result, Role};
+
+use super::tensors::Tensors;
+use crate::plan::Plan;
+use crate::step::{Action, missing};
+
+/// The steps that have run before their turn: each party moves elements by itself.
+#[derive(Debug, Default)]
+pub(super) struct Moved(BTreeSet<usize>);
+
+impl Moved {
+    /// Makes what the step at `index` reads and local steps behind it write. Returns whether the step is
+    /// still to run.
+    ///
+    /// # Errors
+    /// [`wire::Error::Internal`] for a tensor that no local step writes.
+    pub(super) fn before(
+        &mut self,
+        role: Role,
+        plan: &Plan,
+        tensors: &mut Tensors,
+        index: usize,
+    ) -> Result<bool> {
+        let Some(step) = plan.steps().get(index) else { return Ok(true) };
+        if self.0.contains(&index) {
+            // What it read is dropped if nothing else reads it.
+            tensors.take_inputs(step, index)?;
+            return Ok(false);
+        }
+        for tensor in tensors.awaited(step) {
+            self.make(role, plan, tensors, (tensor, index))?;
+        }
+        Ok(true)
+    }
+
+    /// Makes a tensor before the step at `index` runs.
+    fn make(
+        &mut self,
+        role: Role,
+        plan: &Plan,
+        tensors: &mut Tensors,
+        (tensor, index): (usize, usize),
+    ) -> Result<()> {
+        let behind = plan.steps().iter().enumerate().skip(index + 1);
+        let writer = behind.clone().find(|(_, step)| step.writes == tensor);
+        let (place, step) = writer.ok_or_else(|| missing(tensor))?;
+        let Action::Local(local) = &step.action else { return Err(missing(tensor)) };
+        for input in tensors.awaited(step) {
+            self.make(role, plan, tensors, (input, index))?;
+        }
+        let inputs = tensors.take_inputs(step, index)?;
+        tensors.put(step, local.run(role, &inputs, None)?)?;
+        self.0.insert(place);
+        Ok(())
+    }
+}
