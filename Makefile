@@ -69,7 +69,7 @@ test-browser: test-wasm $(CORE) $(PAGE)/.files web/node_modules/.packages $(if $
 	npm --prefix web test
 
 # The client in headless Chromium beside the native client (docs/guides/browser.md#measured), with ../shared/data; NETWORKS chooses some. Needs the machine to itself.
-NETWORKS ?= mnist,mnist400,resnet20,minilm,mobilenet
+NETWORKS ?= mnist,mnist400,resnet20,minilm,minilm400,mobilenet
 bench-web: $(CORE) $(WASM) $(RATES) web/node_modules/.packages build/mnist.tacit build/web/.models
 	cd web && node bench/run.js --models $(NETWORKS) --json ../bench/results/chromium.json
 

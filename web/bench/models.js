@@ -24,6 +24,12 @@ export const MODELS = {
   },
   resnet20: { title: "ResNet-20, CIFAR-10", file: path.join(folder, "resnet20.tacit"), input: path.join(folder, "resnet20.npy") },
   minilm: { title: "all-MiniLM-L6-v2, 32 tokens, public embedding", file: path.join(folder, "minilm.tacit"), input: path.join(folder, "minilm.npy") },
+  minilm400: {
+    title: "all-MiniLM-L6-v2, planned for 400 Mbit/s",
+    file: path.join(folder, "minilm.tacit"),
+    input: path.join(folder, "minilm.npy"),
+    options: [],
+  },
   mobilenet: { title: "MobileNetV2, 224x224", file: path.join(folder, "mobilenet.tacit"), input: path.join(folder, "mobilenet.npy") },
 };
 
