@@ -50,7 +50,7 @@ SCHEDULED = 2
 """With a number of a process, the clock of its processor time: CPUCLOCK_SCHED of Linux."""
 BUSY = 0.75
 """The load at which sessions slow each other: the part of all cores that they would take alone."""
-SESSIONS = 4
+SESSIONS = 16
 """How many times the repeats of a session alone are measured then."""
 DIGITS = 10**4
 """Loads are told apart to this part of all cores, where they seed the moments of sessions."""

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use ring::{Bits, Random};
+use tacit_gc::tagged::{self, BitTags, MacKeys, TaggedBatch, tags_of_bits};
 use tacit_gc::{Batch, Builder, Circuit, Garbler, Ring, Tables, evaluate};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     gates(&mut criterion, "relu 30 bits", relu(30), 1000);
     gates(&mut criterion, "sums 32 bits, one instance", sums(3000), 1);
+    tagged_relus(&mut criterion);
     criterion.final_summary();
 }
 
@@ -71,6 +73,56 @@ fn gates(criterion: &mut Criterion, name: &str, circuit: Circuit, count: usize) 
         };
         let run = |tables| evaluate(&batch, tables, &labels, &zeros);
         bench.iter_batched(tables, run, BatchSize::LargeInput);
+    });
+    group.finish();
+}
+
+/// ReLUs of 12 bits to 8 bits with tagged outputs, and the tags of the 20 bits of a share. The
+/// numbers are per ReLU.
+#[allow(clippy::unwrap_used)]
+fn tagged_relus(criterion: &mut Criterion) {
+    let (count, mut rng) = (8192, Random::seeded(1));
+    let batch = TaggedBatch::new(Arc::new(relu(12)), count, vec![26]).unwrap();
+    let plan = BitTags::new(count, 20, 60).unwrap();
+    let keys = MacKeys::new(rng.block(), &mut rng);
+    let zeros: Vec<u128> = (0..plan.labels()).map(|_| rng.block()).collect();
+    let ours = vec![Bits::zeros(count); 12];
+    let all = vec![Bits::zeros(count); 20];
+    let entered = &zeros[..batch.evaluator_bits()];
+    let mut group = criterion.benchmark_group("tagged relu, 12 bits");
+    group.throughput(Throughput::Elements(count as u64));
+    let (mut tables, mut words) = (Vec::new(), Vec::new());
+    let keep = |to: &mut Vec<Vec<u8>>, chunk| {
+        to.push(chunk);
+        Ok(())
+    };
+    let mut sink = |chunk| keep(&mut tables, chunk);
+    tagged::garble(&batch, &keys, entered, &ours, &mut rng, &mut sink).unwrap();
+    plan.garble(&keys, &zeros, &mut rng, &mut |chunk| keep(&mut words, chunk)).unwrap();
+    let again = |chunks: &[Vec<u8>], total: usize| {
+        let mut chunks = chunks.iter().cloned();
+        Tables::collect_bytes(total, |_| Ok(chunks.next().unwrap_or_default())).unwrap()
+    };
+    let mut drop_chunk = |chunk: Vec<u8>| {
+        black_box(chunk);
+        Ok(())
+    };
+    group.bench_function("garble", |bench| {
+        bench.iter(|| {
+            tagged::garble(&batch, &keys, entered, &ours, &mut rng, &mut drop_chunk).unwrap()
+        });
+    });
+    group.bench_function("evaluate", |bench| {
+        let run = |tables| tagged::evaluate(&batch, tables, entered).unwrap();
+        let tables = || again(&tables, batch.table_bytes());
+        bench.iter_batched(tables, run, BatchSize::LargeInput);
+    });
+    group.bench_function("words of tags", |bench| {
+        bench.iter(|| plan.garble(&keys, &zeros, &mut rng, &mut drop_chunk).unwrap());
+    });
+    group.bench_function("tags", |bench| {
+        let run = |words| tags_of_bits(&plan, words, &all, &zeros).unwrap();
+        bench.iter_batched(|| again(&words, plan.bytes()), run, BatchSize::LargeInput);
     });
     group.finish();
 }

@@ -8,7 +8,7 @@ use wire::{Error, Result};
 use zeroize::Zeroizing;
 
 use crate::batch::{Batch, LANES, SALT};
-use crate::circuit::Wire;
+use crate::circuit::Circuit;
 use crate::gates::{Labels, hashes};
 use crate::tables::Tables;
 
@@ -79,32 +79,11 @@ impl<'a, const L: usize> Run<'a, L> {
                 let labels = labels.get(start..start + lanes).unwrap_or_default();
                 slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
             }
-            self.gates(lanes)?;
+            let circuit = self.batch.circuit();
+            evaluate_gates(circuit, &mut self.hash, &mut self.slots, &mut self.tables, lanes)?;
             self.outputs(lanes)?;
         }
         Ok(self.shares)
-    }
-
-    #[inline]
-    fn read(&self, wire: Wire) -> &Labels<L> {
-        &self.slots[wire.node()]
-    }
-
-    fn gates(&mut self, lanes: usize) -> Result<()> {
-        let batch = self.batch;
-        let mut halves = [[0; L]; 2];
-        for gate in &batch.circuit().gates {
-            if gate.is_and() {
-                self.tables.read_blocks(halves.iter_mut().map(|half| &mut half[..lanes]))?;
-                let operands = [gate.left, gate.right].map(|wire| &self.slots[wire.node()]);
-                self.slots[gate.slot()] = self.hash.evaluate(operands, &halves);
-            } else {
-                let (left, right) = (self.read(gate.left), self.read(gate.right));
-                let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
-                self.slots[gate.slot()] = sum;
-            }
-        }
-        Ok(())
     }
 
     /// The evaluator's shares of every output.
@@ -128,4 +107,27 @@ impl<'a, const L: usize> Run<'a, L> {
         }
         Ok(())
     }
+}
+
+/// Evaluates the gates of `lanes` instances, from the labels of the inputs in `slots`.
+pub(crate) fn evaluate_gates<const L: usize>(
+    circuit: &Circuit,
+    hash: &mut GateHash,
+    slots: &mut [Labels<L>],
+    tables: &mut Tables,
+    lanes: usize,
+) -> Result<()> {
+    let mut halves = [[0; L]; 2];
+    for gate in &circuit.gates {
+        if gate.is_and() {
+            tables.read_blocks(halves.iter_mut().map(|half| &mut half[..lanes]))?;
+            let operands = [gate.left, gate.right].map(|wire| &slots[wire.node()]);
+            slots[gate.slot()] = hash.evaluate(operands, &halves);
+        } else {
+            let (left, right) = (&slots[gate.left.node()], &slots[gate.right.node()]);
+            let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
+            slots[gate.slot()] = sum;
+        }
+    }
+    Ok(())
 }

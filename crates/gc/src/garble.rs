@@ -24,7 +24,7 @@ use wire::{Error, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::batch::{Batch, LANES};
-use crate::circuit::{Output, Wire};
+use crate::circuit::{Circuit, Output, Wire};
 use crate::gates::{Labels, colours};
 use crate::ring_share::Ring;
 use crate::tables::Writer;
@@ -137,7 +137,8 @@ impl<'a, const L: usize> Run<'a, L> {
     fn garble(mut self, out: &mut Writer<'_>) -> Result<Vec<Vec<u64>>> {
         for (start, lanes) in self.batch.groups() {
             self.load(start, lanes);
-            self.gates(lanes, out)?;
+            let circuit = self.batch.circuit();
+            garble_gates(circuit, &mut self.hash, self.delta, &mut self.slots, lanes, out)?;
             self.outputs(lanes, out)?;
         }
         Ok(std::mem::take(&mut self.shares))
@@ -154,26 +155,6 @@ impl<'a, const L: usize> Run<'a, L> {
             let labels = labels.get(start..start + lanes).unwrap_or_default();
             slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
         }
-    }
-
-    fn gates(&mut self, lanes: usize, out: &mut Writer<'_>) -> Result<()> {
-        let batch = self.batch;
-        let (mut tables, mut flipped) = ([[0; L]; 2], Zeroizing::new([[0; L]; 2]));
-        for gate in &batch.circuit().gates {
-            if gate.is_and() {
-                let [left, right] = &mut *flipped;
-                let left = zeros_of(&self.slots, gate.left, self.delta, left);
-                let right = zeros_of(&self.slots, gate.right, self.delta, right);
-                let product = self.hash.garble(self.delta, [left, right], &mut tables);
-                self.slots[gate.slot()] = product;
-                out.write_blocks(tables.iter().map(|half| &half[..lanes]))?;
-            } else {
-                let (left, right) = (&self.slots[gate.left.node()], &self.slots[gate.right.node()]);
-                let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
-                self.slots[gate.slot()] = sum;
-            }
-        }
-        Ok(())
     }
 
     /// Projects every output to shares.
@@ -225,9 +206,36 @@ impl<'a, const L: usize> Run<'a, L> {
     }
 }
 
+/// Garbles the gates of `lanes` instances, from the zero labels of the inputs in `slots`.
+pub(crate) fn garble_gates<const L: usize>(
+    circuit: &Circuit,
+    hash: &mut GateHash,
+    delta: u128,
+    slots: &mut [Labels<L>],
+    lanes: usize,
+    out: &mut Writer<'_>,
+) -> Result<()> {
+    let (mut tables, mut flipped) = ([[0; L]; 2], Zeroizing::new([[0; L]; 2]));
+    for gate in &circuit.gates {
+        if gate.is_and() {
+            let [left, right] = &mut *flipped;
+            let left = zeros_of(slots, gate.left, delta, left);
+            let right = zeros_of(slots, gate.right, delta, right);
+            let product = hash.garble(delta, [left, right], &mut tables);
+            slots[gate.slot()] = product;
+            out.write_blocks(tables.iter().map(|half| &half[..lanes]))?;
+        } else {
+            let (left, right) = (&slots[gate.left.node()], &slots[gate.right.node()]);
+            let sum = std::array::from_fn(|lane| left[lane] ^ right[lane]);
+            slots[gate.slot()] = sum;
+        }
+    }
+    Ok(())
+}
+
 /// The zero labels of a wire: those in its slot, or if it is negated the others.
 #[inline]
-fn zeros_of<'a, const L: usize>(
+pub(crate) fn zeros_of<'a, const L: usize>(
     slots: &'a [Labels<L>],
     wire: Wire,
     delta: u128,
@@ -241,8 +249,8 @@ fn zeros_of<'a, const L: usize>(
     flipped
 }
 
-/// The next zero labels of one input.
-fn zeros<const L: usize>(prg: &mut Prg) -> Labels<L> {
+/// The next labels of one input.
+pub(crate) fn zeros<const L: usize>(prg: &mut Prg) -> Labels<L> {
     let mut bytes = Zeroizing::new([[0; 16]; L]);
     prg.fill(bytes.as_flattened_mut());
     let mut labels = [0; L];

@@ -3,7 +3,7 @@
 //!
 //! A [`Builder`] makes a [`Circuit`], once per shape; a [`Batch`] is that circuit for a
 //! number of instances. The garbler turns a batch into tables ([`Garbler::garble`]), the
-//! evaluator turns tables and labels into its shares ([`evaluate`]).
+//! evaluator turns tables and labels into its shares ([`evaluate()`]).
 
 pub mod batch;
 pub mod circuit;
@@ -11,6 +11,7 @@ pub mod evaluate;
 pub mod garble;
 pub mod ring_share;
 pub mod tables;
+pub mod tagged;
 pub mod words;
 
 mod gates;

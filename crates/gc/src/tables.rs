@@ -12,7 +12,11 @@ pub const CHUNK: usize = 1 << 16;
 
 /// Returns the chunks of a batch's tables: their lengths, in order.
 pub fn chunks(batch: &Batch) -> impl Iterator<Item = usize> + use<> {
-    let total = batch.table_bytes();
+    chunks_of(batch.table_bytes())
+}
+
+/// Returns the lengths of the chunks of `total` bytes, in order.
+pub fn chunks_of(total: usize) -> impl Iterator<Item = usize> + use<> {
     (0..total).step_by(CHUNK).map(move |start| CHUNK.min(total - start))
 }
 
@@ -43,9 +47,20 @@ impl Tables {
     ///
     /// # Errors
     /// [`Error::Peer`] for a chunk of another length; whatever `next` returns.
-    pub fn collect(batch: &Batch, mut next: impl FnMut(usize) -> Result<Vec<u8>>) -> Result<Self> {
+    pub fn collect(batch: &Batch, next: impl FnMut(usize) -> Result<Vec<u8>>) -> Result<Self> {
+        Self::collect_bytes(batch.table_bytes(), next)
+    }
+
+    /// Collects the chunks of `total` bytes; `next` is told the length of each.
+    ///
+    /// # Errors
+    /// As [`Tables::collect`].
+    pub fn collect_bytes(
+        total: usize,
+        mut next: impl FnMut(usize) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
         let mut taken = VecDeque::new();
-        for len in chunks(batch) {
+        for len in chunks_of(total) {
             let chunk = next(len)?;
             if chunk.len() != len {
                 let got = format!("{} bytes", chunk.len());

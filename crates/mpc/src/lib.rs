@@ -3,6 +3,7 @@
 //! told by its [`wire::Channel`].
 
 pub mod arithmetic;
+pub mod auth;
 pub mod boolean;
 mod bytes;
 pub mod correlations;

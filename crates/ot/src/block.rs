@@ -19,7 +19,7 @@ pub const fn of_words([low, high]: [u64; 2]) -> u128 {
 /// only these two: in a loop with a mask of one bit they would take the loop twice, and branch on
 /// the bit.
 #[inline]
-pub(crate) fn mask_of_secret(bit: u128) -> u128 {
+pub fn mask_of_secret(bit: u128) -> u128 {
     std::hint::black_box(bit).wrapping_neg()
 }
 

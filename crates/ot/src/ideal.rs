@@ -8,9 +8,9 @@ use crate::hash::PadHash;
 use crate::job::Job;
 use crate::rot::{Column, ReceiverPads, SenderPads};
 
-/// Returns `count` matching correlations under a fresh Delta.
+/// Returns `count` matching correlations under a fresh Delta, whose lowest bit is 1.
 pub fn deal(rng: &mut Random, count: usize) -> (SenderBatch, ReceiverBatch) {
-    let delta = rng.block();
+    let delta = rng.block() | 1;
     let hash = PadHash::with_key(rng.block());
     let blocks: Vec<u128> = (0..count).map(|_| rng.block()).collect();
     let choices: Vec<u8> = (0..count).map(|_| rng.word() as u8 & 1).collect();

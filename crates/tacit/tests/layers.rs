@@ -25,7 +25,7 @@ const ALLOWED: [(&str, &str); 15] = [
     ("tacit-python", "tacit"),
     ("tacit-web", "graph he ot ring runtime wire"),
     // Part of no release.
-    ("tacit-ctgrind", "graph he mpc ot ring wire"),
+    ("tacit-ctgrind", "gc graph he mpc ot ring wire"),
 ];
 
 #[test]

@@ -1,7 +1,12 @@
-//! Garbled circuits: garbling and evaluation.
+//! Garbled circuits: garbling and evaluation, and tags of committed bits.
 
-use mpc::Protocol;
+use gc::tagged::{ALPHA_BITS, BitTags, MacKeys};
+use mpc::garbled::checked::{self, Checked};
 use mpc::garbled::{Clip, Function, Garbled, Ring, prepare};
+use mpc::{Protocol, Share, auth};
+use ot::ideal::deal;
+use ring::Bits;
+use wire::Role;
 
 use super::inputs::{correlations, share};
 use crate::case::Case;
@@ -12,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("garbled", "ReLU mod a prime", |run| {
         relu(run, Ring::Prime(ring::Modulus::new(1_032_193).unwrap()));
     }),
+    Case::new("garbled", "tags of committed bits, ReLU with tags", tagged),
 ];
 
 const COUNT: usize = 64;
@@ -31,6 +37,37 @@ fn relu(run: &mut Run, from: Ring) {
             let circuits = prepare(channel, &demand.circuits, ots, &mut rng).unwrap();
             let ready = mpc::Correlations::default().with_circuits(circuits);
             plan.run(channel, &[x], ready).unwrap()
+        });
+    };
+    run.ends(end, end);
+}
+
+/// Bits of shares to which the client commits, and those that the circuit leaves out.
+const COMMITTED: (u32, u32) = (20, 8);
+
+fn tagged(run: &mut Run) {
+    let (bits, skip) = COMMITTED;
+    let then = Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 8 }) };
+    let plan = Checked::map(COUNT, COMMITTED, bits - skip, then, 26).unwrap();
+    let tags = BitTags::new(COUNT, bits, bits + ALPHA_BITS).unwrap();
+    let end = |end: &mut End| {
+        let (sender, receiver) = deal(&mut end.dealer, tags.labels());
+        let (words, mut rng) = (end.run.words(COUNT, bits), end.run.random());
+        if end.channel.role() == Role::Client {
+            let planes = (0..bits).map(|bit| Bits::of_words(&words, bit)).collect();
+            end.kernel(|channel| {
+                let committed = auth::commit(channel, receiver, planes).unwrap();
+                drop(auth::tag_client(channel, &tags, &committed).unwrap());
+                drop(checked::client(channel, &plan, &committed).unwrap());
+            });
+            return;
+        }
+        let keys = MacKeys::new(*sender.delta(), &mut rng);
+        let x = Share::new(words, bits);
+        end.kernel(|channel| {
+            let committed = auth::accept(channel, sender, bits as usize, COUNT).unwrap();
+            drop(auth::tag_server(channel, &tags, &keys, &committed, &mut rng).unwrap());
+            drop(checked::server(channel, &plan, &keys, &committed, &x, &mut rng).unwrap());
         });
     };
     run.ends(end, end);

@@ -1,5 +1,6 @@
 //! RLWE: keys, encryption, responses, decryption, and from phases to shares.
 
+use he::rlwe::committed::Multiplicand;
 use he::rlwe::{Fresh, Params, PublicKey, Response, SecretKey, rescale};
 use ring::{Random, Seed};
 
@@ -44,6 +45,14 @@ pub(super) const CASES: &[Case] = &[
         let (public, fresh) = sent(run, &secret, &mut rng);
         let share = run.words(DEGREE, PLAIN);
         run.kernel("kernel", || respond(&public, &fresh, &share, &mut rng));
+    }),
+    Case::new("tags", "tags of a secret key to tags of phases", |run| {
+        let words = run.words(2 * DEGREE, 46);
+        let words: Vec<u128> =
+            words.chunks(2).map(|pair| u128::from(pair[0]) | u128::from(pair[1]) << 46).collect();
+        let mut a = run.words(DEGREE, 52);
+        run.publish(&mut a);
+        run.kernel("kernel", || Multiplicand::new(&words, 92).unwrap().times(&a).unwrap());
     }),
     Case::new("decode", "RLWE decryption, rounding to shares", decryption),
 ];

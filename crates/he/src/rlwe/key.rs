@@ -14,7 +14,7 @@ use super::sample;
 use crate::error::{Error, Result, expect_len};
 
 /// Separates the uniform half of the public key.
-const PUBLIC_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.pka");
+pub(super) const PUBLIC_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.pka");
 
 /// A ternary secret. Serves every modulus up to that of its parameters
 /// ([`Params::within`]). Zeroized on drop, prints nothing.

@@ -26,6 +26,7 @@
 //! re-randomisation in place of noise flooding.
 
 mod cipher;
+pub mod committed;
 pub mod direct;
 mod gadget;
 mod key;

@@ -16,6 +16,7 @@
 //! The outputs come as shares straight from the garbling, without gates. The client knows
 //! its own share of every result beforehand.
 
+pub mod checked;
 mod online;
 mod plan;
 mod preprocess;

@@ -8,6 +8,7 @@ mod check;
 mod end;
 pub(crate) mod ferret;
 pub mod kept;
+mod labels;
 pub(crate) mod proof;
 mod queue;
 mod receiver;

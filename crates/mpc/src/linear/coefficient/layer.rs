@@ -310,7 +310,12 @@ impl Layer {
 }
 
 /// Parameters at `degree` for `weights` weights per response, if there are any.
-fn parameters(linear: &Linear, out_bits: u32, degree: usize, weights: usize) -> Option<Chosen> {
+pub(super) fn parameters(
+    linear: &Linear,
+    out_bits: u32,
+    degree: usize,
+    weights: usize,
+) -> Option<Chosen> {
     let plain_bits = out_bits + linear.shift;
     let load = noise::Load::bounded(weights, largest(linear));
     let chosen = match linear.rounding {

@@ -18,6 +18,7 @@
 //! plan only.
 
 mod answers;
+pub mod checked;
 mod clear;
 mod client;
 mod folded;

@@ -1,0 +1,140 @@
+//! The evaluator of circuits with tagged outputs.
+
+use std::fmt;
+
+use ot::gates::GateHash;
+use ring::simd::Level;
+use ring::{Prg, Seed};
+use wire::{Error, Result};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::batch::TaggedBatch;
+use super::garble::public;
+use super::wide::{mask, unpack_wide, wide_len};
+use crate::batch::LANES;
+use crate::evaluate::evaluate_gates;
+use crate::garble::zeros;
+use crate::gates::{Labels, hashes};
+use crate::tables::Tables;
+
+/// The evaluator's part of an output, of all instances. Prints only its length.
+#[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
+pub struct EvaluatorShare {
+    /// Its summands as integers: sums of a word below 2^k for each output bit, not reduced, since
+    /// tags belong to the integer. What they stand for is their sum with the garbler's mod 2^k.
+    pub values: Vec<u64>,
+    /// Their tags `alpha*v + beta` mod 2^(k + 40).
+    pub tags: Vec<u128>,
+}
+
+/// Evaluates `tables` on the labels of the evaluator's committed bits, bit after bit, each for all
+/// instances. Tables or labels that were tampered with give other values and tags.
+///
+/// # Errors
+/// [`Error::Internal`] for another number of labels or the tables of another batch,
+/// [`Error::Peer`] for padding that is not zero.
+pub fn evaluate(
+    batch: &TaggedBatch,
+    tables: Tables,
+    labels: &[u128],
+) -> Result<Vec<EvaluatorShare>> {
+    evaluate_at(Level::best(), batch, tables, labels)
+}
+
+pub(super) fn evaluate_at(
+    level: Level,
+    batch: &TaggedBatch,
+    mut tables: Tables,
+    labels: &[u128],
+) -> Result<Vec<EvaluatorShare>> {
+    if labels.len() != batch.evaluator_bits() || tables.len() != batch.table_bytes() {
+        return Err(Error::internal("labels or tables of another batch of garbled circuits"));
+    }
+    let mut seed = Seed([0; 16]);
+    tables.read(&mut seed.0)?;
+    match batch.count() {
+        1 => Run::<1>::new(level, batch, &seed, tables).evaluate(labels),
+        _ => Run::<LANES>::new(level, batch, &seed, tables).evaluate(labels),
+    }
+}
+
+/// One evaluation, a group of `L` instances at a time.
+struct Run<'a, const L: usize> {
+    batch: &'a TaggedBatch,
+    tables: Tables,
+    prg: Prg,
+    hash: GateHash,
+    slots: Zeroizing<Vec<Labels<L>>>,
+    shares: Vec<EvaluatorShare>,
+}
+
+impl<'a, const L: usize> Run<'a, L> {
+    fn new(level: Level, batch: &'a TaggedBatch, seed: &Seed, tables: Tables) -> Self {
+        let (prg, hash) = public(seed, level);
+        let slots = Zeroizing::new(vec![[0; L]; batch.circuit().slots]);
+        let room = |_: &u32| EvaluatorShare {
+            values: Vec::with_capacity(batch.count()),
+            tags: Vec::with_capacity(batch.count()),
+        };
+        let shares = batch.bits().iter().map(room).collect();
+        Self { batch, tables, prg, hash, slots, shares }
+    }
+
+    fn evaluate(mut self, labels: &[u128]) -> Result<Vec<EvaluatorShare>> {
+        let circuit = self.batch.circuit();
+        for (start, lanes) in self.batch.groups() {
+            self.load(start, lanes, labels);
+            evaluate_gates(circuit, &mut self.hash, &mut self.slots, &mut self.tables, lanes)?;
+            for at in 0..circuit.outputs.len() {
+                self.output(at, lanes)?;
+            }
+        }
+        Ok(self.shares)
+    }
+
+    /// The labels of all inputs, to their slots.
+    fn load(&mut self, start: usize, lanes: usize, labels: &[u128]) {
+        let slots = self.slots.get_mut(1..).unwrap_or_default();
+        let (theirs, ours) = slots.split_at_mut(self.batch.circuit().garbler);
+        theirs.iter_mut().for_each(|slot| *slot = zeros(&mut self.prg));
+        for (slot, labels) in ours.iter_mut().zip(labels.chunks_exact(self.batch.count())) {
+            let labels = labels.get(start..start + lanes).unwrap_or_default();
+            slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
+        }
+    }
+
+    /// The values and tags of output `at`.
+    fn output(&mut self, at: usize, lanes: usize) -> Result<()> {
+        let batch = self.batch;
+        let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
+        let (bits, tag_bits) = (batch.bits()[at], batch.tag_bits(at));
+        let (ring, tag_ring) = (mask(bits) as u64, mask(tag_bits));
+        let count = batch.circuit().output_bits(at) * lanes;
+        let mut bytes = vec![0; batch.word_bytes(at, lanes)];
+        self.tables.read(&mut bytes)?;
+        let (values, tags) = bytes.split_at(wide_len(count, bits));
+        let (values, tags) =
+            (unpack_wide(values, count, bits)?, unpack_wide(tags, count, tag_bits)?);
+        let words = values.chunks_exact(lanes).zip(tags.chunks_exact(lanes));
+        let mut sums = Zeroizing::new([(0u64, 0u128); L]);
+        for ((wire, _), (values, tags)) in output.projected().zip(words) {
+            let hashes = hashes(&mut self.hash, &self.slots[wire.node()]);
+            let lanes = hashes.iter().zip(values.iter().zip(tags)).zip(&mut *sums);
+            for (((hash, colour), (value, tag)), (sum, tags)) in lanes {
+                let sent = ot::block::mask_of_secret(u128::from(*colour));
+                *sum += (*hash as u64).wrapping_add((value & sent) as u64) & ring;
+                *tags = tags.wrapping_add(hash >> bits).wrapping_add(tag & sent);
+            }
+        }
+        let share = &mut self.shares[at];
+        share.values.extend(sums[..lanes].iter().map(|(value, _)| *value));
+        share.tags.extend(sums[..lanes].iter().map(|(_, tag)| tag & tag_ring));
+        Ok(())
+    }
+}
+
+impl fmt::Debug for EvaluatorShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EvaluatorShare(<{} values>)", self.values.len())
+    }
+}

@@ -1,0 +1,237 @@
+//! The garbler of circuits with tagged outputs.
+//!
+//! | | |
+//! |---|---|
+//! | In | the keys; zero labels of the evaluator's committed bits; the garbler's bits |
+//! | Out | tables; for each output bit string shares `z = z_s + v` mod 2^k, and beta of the tag of `v` |
+//! | Security | circular correlation robustness of the hash with Delta, which the OTs share: labels and pads are hashed under other keys |
+//! | Cost | a seed of 16 bytes, 32 for each AND gate, `2k + 40` bits for each output bit |
+//! | Paper | Zahur, Rosulek, Evans, EUROCRYPT 2015; Ball, Malkin, Rosulek, CCS 2016 (projections); Cramer et al., SPDZ2k, CRYPTO 2018 (tags mod 2^(k+s)) |
+//!
+//! The garbler knows its bits beforehand, so that the labels which the evaluator gets for them come
+//! out of a public seed, and no label is sent. They do not depend on the bits; the zero labels do.
+//!
+//! An output bit of weight `w` becomes a value and its tag without another gate. Its label of
+//! colour 0 hashes to a uniform `v_0` mod 2^k and a uniform tag `m_0`; what colour 0 stands for less
+//! `v_0` is the garbler's share, and `beta = m_0 - alpha*v_0`. The other value, `v_1 = v_0 +- w` mod
+//! 2^k, and its tag `alpha*v_1 + beta` are sent masked by the hash of the label of colour 1. Value and tag
+//! are uniform whichever label the evaluator has.
+
+use std::fmt;
+
+use ot::gates::GateHash;
+use ring::simd::Level;
+use ring::{Bits, Prg, Random, Seed};
+use wire::{Error, Result};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::batch::TaggedBatch;
+use super::keys::{ALPHA_BITS, MacKeys};
+use super::wide::{mask, pack_wide};
+use crate::batch::LANES;
+use crate::circuit::Wire;
+use crate::garble::{garble_gates, zeros, zeros_of};
+use crate::gates::{Labels, colours};
+use crate::tables::Writer;
+
+/// Domain of the garbler's labels.
+const LABELS: u64 = u64::from_le_bytes(*b"tg label");
+/// Domain of the salt of the hash.
+const SALTS: u64 = u64::from_le_bytes(*b"tg  salt");
+
+/// The garbler's part of an output, of all instances. Prints only its length.
+#[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
+pub struct GarblerShare {
+    /// Its summands mod 2^k.
+    pub values: Vec<u64>,
+    /// The keys beta of the evaluator's summands, mod 2^(k + 40).
+    pub betas: Vec<u128>,
+}
+
+/// Garbles `batch` under fresh keys of the hash. `evaluator` holds the zero labels of the
+/// evaluator's bits, bit after bit, each for all instances; `bits` the garbler's bits, a vector of
+/// `count` bits for each. `sink` gets the tables in chunks of [`crate::tables::CHUNK`] bytes.
+///
+/// # Errors
+/// [`Error::Internal`] for other numbers of labels or bits; whatever `sink` returns.
+pub fn garble(
+    batch: &TaggedBatch,
+    keys: &MacKeys,
+    evaluator: &[u128],
+    bits: &[Bits],
+    rng: &mut Random,
+    sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
+) -> Result<Vec<GarblerShare>> {
+    garble_at(Level::best(), batch, keys, evaluator, bits, rng, sink)
+}
+
+pub(super) fn garble_at(
+    level: Level,
+    batch: &TaggedBatch,
+    keys: &MacKeys,
+    evaluator: &[u128],
+    bits: &[Bits],
+    rng: &mut Random,
+    sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
+) -> Result<Vec<GarblerShare>> {
+    let fits = |plane: &Bits| plane.len() == batch.count();
+    if bits.len() != batch.circuit().garbler || !bits.iter().all(fits) {
+        return Err(Error::internal("other bits than the garbler has inputs"));
+    }
+    if evaluator.len() != batch.evaluator_bits() {
+        return Err(Error::internal("other labels than the evaluator has bits"));
+    }
+    let mut out = Writer::new(sink);
+    let seed = rng.seed();
+    out.write(&seed.0)?;
+    let shares = match batch.count() {
+        1 => Run::<1>::new(level, batch, keys, (evaluator, bits), &seed).garble(&mut out)?,
+        _ => Run::<LANES>::new(level, batch, keys, (evaluator, bits), &seed).garble(&mut out)?,
+    };
+    out.finish()?;
+    Ok(shares)
+}
+
+/// The labels that the evaluator gets for the garbler's bits, and the hash of a garbling.
+pub(super) fn public(seed: &Seed, level: Level) -> (Prg, GateHash) {
+    let salt = Prg::new(seed, SALTS).block();
+    (Prg::new(seed, LABELS), GateHash::new(salt, level))
+}
+
+/// One garbling, a group of `L` instances at a time.
+struct Run<'a, const L: usize> {
+    batch: &'a TaggedBatch,
+    keys: &'a MacKeys,
+    evaluator: &'a [u128],
+    bits: &'a [Bits],
+    prg: Prg,
+    hash: GateHash,
+    slots: Zeroizing<Vec<Labels<L>>>,
+    shares: Vec<GarblerShare>,
+}
+
+impl<'a, const L: usize> Run<'a, L> {
+    fn new(
+        level: Level,
+        batch: &'a TaggedBatch,
+        keys: &'a MacKeys,
+        (evaluator, bits): (&'a [u128], &'a [Bits]),
+        seed: &Seed,
+    ) -> Self {
+        let (prg, hash) = public(seed, level);
+        let slots = Zeroizing::new(vec![[0; L]; batch.circuit().slots]);
+        let room = |_: &u32| GarblerShare {
+            values: Vec::with_capacity(batch.count()),
+            betas: Vec::with_capacity(batch.count()),
+        };
+        let shares = batch.bits().iter().map(room).collect();
+        Self { batch, keys, evaluator, bits, prg, hash, slots, shares }
+    }
+
+    fn garble(mut self, out: &mut Writer<'_>) -> Result<Vec<GarblerShare>> {
+        let (circuit, delta) = (self.batch.circuit(), self.keys.delta());
+        for (start, lanes) in self.batch.groups() {
+            self.load(start, lanes);
+            garble_gates(circuit, &mut self.hash, delta, &mut self.slots, lanes, out)?;
+            for at in 0..circuit.outputs.len() {
+                self.output(at, lanes, out)?;
+            }
+        }
+        Ok(std::mem::take(&mut self.shares))
+    }
+
+    /// The zero labels of all inputs, to their slots.
+    fn load(&mut self, start: usize, lanes: usize) {
+        let (count, delta) = (self.batch.count(), self.keys.delta());
+        let slots = self.slots.get_mut(1..).unwrap_or_default();
+        let (ours, theirs) = slots.split_at_mut(self.batch.circuit().garbler);
+        for (slot, plane) in ours.iter_mut().zip(self.bits) {
+            // Groups of eight do not cross words.
+            let word = plane.words().get(start / 64).map_or(0, |word| word >> (start % 64));
+            *slot = zeros(&mut self.prg);
+            for (lane, label) in slot.iter_mut().enumerate() {
+                *label ^= ot::block::mask_of_secret(u128::from((word >> lane) & 1)) & delta;
+            }
+        }
+        for (slot, labels) in theirs.iter_mut().zip(self.evaluator.chunks_exact(count)) {
+            let labels = labels.get(start..start + lanes).unwrap_or_default();
+            slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
+        }
+    }
+
+    /// Projects output `at`, and writes its words: values, then tags.
+    fn output(&mut self, at: usize, lanes: usize, out: &mut Writer<'_>) -> Result<()> {
+        let batch = self.batch;
+        let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
+        let ring = mask(batch.bits()[at]) as u64;
+        let mut sums = Zeroizing::new([(0u64, 0u128); L]);
+        let mut words = Words::with_room(output.bits.len() * lanes);
+        for (bit, wire) in output.bits.iter().enumerate() {
+            let weight = output.weight(bit) as u64;
+            match wire.known() {
+                Some(one) => {
+                    let sure = if one { weight } else { 0 };
+                    sums.iter_mut().for_each(|(sum, _)| *sum = sum.wrapping_add(sure));
+                }
+                None => self.project(at, *wire, weight, &mut sums[..lanes], &mut words),
+            }
+        }
+        let mut bytes = Vec::with_capacity(batch.word_bytes(at, lanes));
+        pack_wide(&mut bytes, &words.values, batch.bits()[at]);
+        pack_wide(&mut bytes, &words.tags, batch.tag_bits(at));
+        out.write(&bytes)?;
+        let share = &mut self.shares[at];
+        share.values.extend(sums[..lanes].iter().map(|(value, _)| value & ring));
+        let tag_ring = mask(batch.tag_bits(at));
+        share.betas.extend(sums[..lanes].iter().map(|(_, beta)| beta & tag_ring));
+        Ok(())
+    }
+
+    /// Adds one output bit to the shares and its words to `words`.
+    fn project(
+        &mut self,
+        at: usize,
+        wire: Wire,
+        weight: u64,
+        sums: &mut [(u64, u128)],
+        words: &mut Words,
+    ) {
+        let bits = self.batch.bits()[at];
+        let (ring, tag_ring) = (mask(bits) as u64, mask(bits + ALPHA_BITS));
+        let alpha = u128::from(self.keys.alpha());
+        let mut flipped = Zeroizing::new([0; L]);
+        let zeros = zeros_of(&self.slots, wire, self.keys.delta(), &mut flipped);
+        let hashes = colours(&mut self.hash, self.keys.delta(), zeros);
+        for ((zero, one, meaning), (value, beta)) in hashes.iter().zip(sums) {
+            // All ones where colour 0 stands for a one.
+            let is_one = ot::block::mask_of_secret(u128::from(*meaning)) as u64;
+            let (v_0, m_0) = (*zero as u64 & ring, zero >> bits & tag_ring);
+            let step = (weight ^ is_one).wrapping_sub(is_one);
+            let v_1 = v_0.wrapping_add(step) & ring;
+            let key = m_0.wrapping_sub(alpha * u128::from(v_0));
+            let m_1 = alpha.wrapping_mul(u128::from(v_1)).wrapping_add(key);
+            words.values.push(u128::from(v_1.wrapping_sub(*one as u64) & ring));
+            words.tags.push(m_1.wrapping_sub(one >> bits) & tag_ring);
+            *value = value.wrapping_add(weight & is_one).wrapping_sub(v_0);
+            *beta = beta.wrapping_add(key);
+        }
+    }
+}
+
+/// The masked words of one output of a group.
+struct Words {
+    values: Vec<u128>,
+    tags: Vec<u128>,
+}
+
+impl Words {
+    fn with_room(count: usize) -> Self {
+        Self { values: Vec::with_capacity(count), tags: Vec::with_capacity(count) }
+    }
+}
+
+impl fmt::Debug for GarblerShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GarblerShare(<{} values>)", self.values.len())
+    }
+}

@@ -1,0 +1,232 @@
+//! Tagged circuits against clear ones, and tags against alpha.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ring::simd::Level;
+use ring::{Bits, Random};
+use wire::Error;
+
+use super::bits::tags_at;
+use super::evaluate::evaluate_at;
+use super::garble::garble_at;
+use super::wide::mask;
+use super::*;
+use crate::{Builder, Circuit, Tables};
+
+/// Shares added up, clamped to `out` bits; and the sum itself.
+fn relu(bits: u32, out: usize) -> Circuit {
+    let mut builder = Builder::new();
+    let (a, b) = (builder.garbler(bits), builder.evaluator(bits));
+    let sum = builder.add(&a, &b);
+    let clamped = builder.clamp(&sum, out);
+    builder.output(&clamped, false);
+    builder.output(&sum, true);
+    builder.finish().unwrap()
+}
+
+struct Play {
+    batch: TaggedBatch,
+    keys: MacKeys,
+    bits: [Vec<Bits>; 2],
+    zeros: Vec<u128>,
+    labels: Vec<u128>,
+    rng: Random,
+}
+
+impl Play {
+    fn new(batch: &TaggedBatch, seed: u64) -> Self {
+        let mut rng = Random::seeded(seed);
+        let delta = rng.block() | 1;
+        let keys = MacKeys::new(delta, &mut rng);
+        let count = batch.count();
+        let widths = [batch.circuit().garbler_bits(), batch.circuit().evaluator_bits()];
+        let bits = widths.map(|width| -> Vec<Bits> {
+            (0..width).map(|_| (0..count).map(|_| rng.word()).collect()).collect()
+        });
+        let zeros: Vec<u128> = (0..batch.evaluator_bits()).map(|_| rng.block()).collect();
+        let committed = bits[1].iter().flat_map(Bits::iter);
+        let labels = zeros.iter().zip(committed).map(|(zero, bit)| zero ^ (delta * bit as u128));
+        let labels = labels.collect();
+        Self { batch: batch.clone(), keys, bits, zeros, labels, rng }
+    }
+
+    fn play(
+        &mut self,
+        level: Level,
+        spoil: impl FnOnce(&mut Vec<Vec<u8>>),
+    ) -> wire::Result<(Vec<GarblerShare>, Vec<EvaluatorShare>)> {
+        let mut chunks = Vec::new();
+        let ours = garble_at(
+            level,
+            &self.batch,
+            &self.keys,
+            &self.zeros,
+            &self.bits[0],
+            &mut self.rng,
+            &mut |chunk| {
+                chunks.push(chunk);
+                Ok(())
+            },
+        )?;
+        spoil(&mut chunks);
+        let theirs = evaluate_at(level, &self.batch, collected(&self.batch, chunks)?, &self.labels);
+        Ok((ours, theirs?))
+    }
+
+    fn wanted(&self, instance: usize) -> Vec<i64> {
+        let [ours, theirs] = self.bits.each_ref().map(|planes| -> Vec<bool> {
+            planes.iter().map(|plane| plane.get(instance) == 1).collect()
+        });
+        self.batch.circuit().run(&ours, &theirs)
+    }
+
+    /// Whether the tag of value `instance` of output `at` fits.
+    fn fits(&self, at: usize, instance: usize, ours: &GarblerShare, v: u64, tag: u128) -> bool {
+        let wanted = u128::from(self.keys.alpha()) * u128::from(v) + ours.betas[instance];
+        tag == wanted & mask(self.batch.tag_bits(at))
+    }
+}
+
+fn collected(batch: &TaggedBatch, chunks: Vec<Vec<u8>>) -> wire::Result<Tables> {
+    let mut chunks = chunks.into_iter();
+    Tables::collect_bytes(batch.table_bytes(), |_| Ok(chunks.next().unwrap_or_default()))
+}
+
+#[test]
+fn outputs_are_shares_with_tags_at_every_level() {
+    let circuit = Arc::new(relu(12, 8));
+    for count in [1, 5, 8, 67, 200] {
+        for bits in [[26, 13], [12, 44]] {
+            let batch = TaggedBatch::new(circuit.clone(), count, bits.to_vec()).unwrap();
+            for level in Level::available() {
+                let mut play = Play::new(&batch, count as u64);
+                let (ours, theirs) = play.play(level, |_| {}).unwrap();
+                for instance in 0..count {
+                    for (at, wanted) in play.wanted(instance).into_iter().enumerate() {
+                        let (value, tag) = (theirs[at].values[instance], theirs[at].tags[instance]);
+                        let sum = ours[at].values[instance].wrapping_add(value);
+                        let ring = mask(bits[at]) as u64;
+                        assert_eq!(sum & ring, wanted as u64 & ring);
+                        assert!(play.fits(at, instance, &ours[at], value, tag), "{level:?}");
+                        assert!(!play.fits(at, instance, &ours[at], value + 1, tag));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the evaluator holds does not tell its bits or the garbler's: over many garblings a value
+/// takes all words, for every input.
+#[test]
+fn values_are_uniform_whatever_the_bits() {
+    let mut builder = Builder::new();
+    let (a, b) = (builder.garbler(1), builder.evaluator(1));
+    let product = builder.and(a[0], b[0]);
+    builder.output(&[product], false);
+    let batch = TaggedBatch::new(Arc::new(builder.finish().unwrap()), 4000, vec![2]).unwrap();
+    let mut play = Play::new(&batch, 4);
+    let (_, theirs) = play.play(Level::best(), |_| {}).unwrap();
+    let mut counts = [[0; 4]; 4];
+    for instance in 0..4000 {
+        let [a, b] = [0, 1].map(|party| play.bits[party][0].get(instance));
+        counts[(a + 2 * b) as usize][theirs[0].values[instance] as usize] += 1;
+    }
+    // A thousand draws for each pair of bits; six deviations of a quarter of them.
+    assert!(counts.as_flattened().iter().all(|count| (170..330).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn two_garblings_have_other_tables_and_tags() {
+    let batch = TaggedBatch::new(Arc::new(relu(12, 8)), 16, vec![20, 20]).unwrap();
+    let mut play = Play::new(&batch, 9);
+    let mut seen = HashSet::new();
+    for _ in 0..3 {
+        let (ours, _) = play
+            .play(Level::best(), |chunks| {
+                assert!(
+                    chunks[0].chunks_exact(16).take(100).all(|block| seen.insert(block.to_vec()))
+                );
+            })
+            .unwrap();
+        assert!(ours[0].betas.iter().all(|beta| seen.insert(beta.to_le_bytes().to_vec())));
+    }
+}
+
+#[test]
+fn spoilt_tables_give_tags_that_do_not_fit_and_never_panic() {
+    let batch = TaggedBatch::new(Arc::new(relu(6, 4)), 3, vec![9, 9]).unwrap();
+    for at in 0..batch.table_bytes() {
+        let mut play = Play::new(&batch, 7);
+        let result = play.play(Level::best(), |chunks| chunks[0][at] ^= 1 << (at % 8));
+        match result {
+            Err(error) => assert!(matches!(error, Error::Peer { .. }), "{error}"),
+            Ok((ours, theirs)) if at < 16 => {
+                let wrong = !play.fits(0, 0, &ours[0], theirs[0].values[0], theirs[0].tags[0]);
+                assert!(wrong, "another seed");
+            }
+            Ok(_) => {}
+        }
+    }
+}
+
+#[test]
+fn integers_of_committed_bits_get_tags_at_every_level() {
+    for (count, bits, modulus) in
+        [(1, 1, 1), (9, 20, 60), (64, 40, 40), (130, 26, 66), (3, 64, 128), (0, 3, 4)]
+    {
+        let plan = BitTags::new(count, bits, modulus).unwrap();
+        for level in Level::available() {
+            let mut rng = Random::seeded(u64::from(bits));
+            let keys = MacKeys::new(rng.block(), &mut rng);
+            let planes: Vec<Bits> =
+                (0..bits).map(|_| (0..count).map(|_| rng.word()).collect()).collect();
+            let zeros: Vec<u128> = (0..plan.labels()).map(|_| rng.block()).collect();
+            let chosen = planes.iter().flat_map(Bits::iter);
+            let labels = zeros.iter().zip(chosen).map(|(k, b)| k ^ (keys.delta() * b as u128));
+            let labels: Vec<u128> = labels.collect();
+            let mut chunks = Vec::new();
+            let mut sink = |chunk| {
+                chunks.push(chunk);
+                Ok(())
+            };
+            let betas = plan.garble_at(level, &keys, &zeros, &mut rng, &mut sink).unwrap();
+            let mut chunks = chunks.into_iter();
+            let next = |_| Ok(chunks.next().unwrap_or_default());
+            let words = Tables::collect_bytes(plan.bytes(), next).unwrap();
+            let tags = tags_at(level, &plan, words, &planes, &labels).unwrap();
+            for at in 0..count {
+                let value = |(bit, plane): (usize, &Bits)| u128::from(plane.get(at)) << bit;
+                let value: u128 = planes.iter().enumerate().map(value).sum();
+                let wanted = u128::from(keys.alpha()).wrapping_mul(value).wrapping_add(betas[at]);
+                assert_eq!(tags[at], wanted & mask(modulus), "{bits} bits mod 2^{modulus}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_are_as_said_and_others_refused() {
+    let batch = TaggedBatch::new(Arc::new(relu(12, 8)), 1000, vec![26, 26]).unwrap();
+    let relu_only = {
+        let mut builder = Builder::new();
+        let (a, b) = (builder.garbler(12), builder.evaluator(12));
+        let sum = builder.add(&a, &b);
+        let clamped = builder.clamp(&sum, 8);
+        builder.output(&clamped, false);
+        TaggedBatch::new(Arc::new(builder.finish().unwrap()), 1000, vec![26]).unwrap()
+    };
+    assert_eq!(relu_only.table_bytes(), 16 + 1000 * (22 * 32 + 8 * (26 + 66) / 8));
+    assert_eq!(BitTags::new(1000, 20, 60).unwrap().bytes(), 16 + 1000 * 1010 / 8);
+    let [mut rng, mut none] = [Random::seeded(1), Random::seeded(2)];
+    let keys = MacKeys::new(1, &mut rng);
+    let few = garble(&batch, &keys, &[], &[], &mut none, &mut |_| Ok(()));
+    assert!(matches!(few, Err(Error::Internal(_))));
+    assert!(TaggedBatch::new(batch.circuit().clone().into(), 1, vec![45, 3]).is_err());
+    assert!(TaggedBatch::new(batch.circuit().clone().into(), 1, vec![3]).is_err());
+    assert!(TaggedBatch::new(batch.circuit().clone().into(), 0, vec![3, 3]).is_err());
+    assert!(BitTags::new(1, 0, 4).is_err() && BitTags::new(1, 5, 4).is_err());
+    assert!(BitTags::new(1, 5, 129).is_err() && BitTags::new(1 << 60, 5, 12).is_err());
+    assert_eq!(format!("{keys:?}"), "MacKeys(<hidden>)");
+}

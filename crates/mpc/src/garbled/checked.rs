@@ -1,0 +1,141 @@
+//! Functions of shares by garbled circuits against a client that sends anything: the server garbles,
+//! and the client's results carry tags.
+//!
+//! | | |
+//! |---|---|
+//! | In | the client's committed bits of its shares mod 2^k; the server's shares and [`MacKeys`] |
+//! | Out | shares of `f(x)` mod 2^p; the client's are integers with tags mod 2^(p+40), the server has their keys |
+//! | Reveals | nothing; labels and tables, which the client can evaluate on its committed bits alone |
+//! | Security | as `gc::tagged`; that the committed bits are those of its shares is for the check to find ([`crate::auth`]) |
+//! | Cost | 16 bytes, for each value 32 bytes an AND gate and `2p + 40` bits an output bit: 1 round ([`Checked::cost`]) |
+//! | Paper | Lehmkuhl et al., Muse, USENIX Security 2021, and Chandran et al., SIMC, USENIX Security 2022 (the setting); Ball, Malkin, Rosulek, CCS 2016 |
+//!
+//! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
+//! (`skip`). No label is sent: the client's come from its commitments, the server's out of a seed.
+
+use std::sync::Arc;
+
+use gc::tables::chunks_of;
+use gc::tagged::{MacKeys, TaggedBatch, evaluate, garble};
+use gc::{Builder, Ring, Tables};
+use ring::word::mask;
+use ring::{Bits, Random};
+use wire::{Channel, Cost, Error, Result, Role, tags};
+use zeroize::Zeroizing;
+
+use super::shape::{Entrance, Function};
+use crate::auth::{ClientBits, Keys, ServerBits, Values};
+use crate::bytes::Bytes;
+use crate::defect::defect;
+use crate::share::Share;
+
+/// A chunk of the tables.
+type Chunk = Bytes<{ tags::TAGGED_TABLES }>;
+
+/// The public plan of a function of values whose shares the client has committed to.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    batch: TaggedBatch,
+    entrance: Entrance,
+    from: u32,
+    skip: u32,
+    low: i64,
+}
+
+impl Checked {
+    /// Plans `then` of each of `count` values, shared mod `2^from`, less their `skip` lowest bits: a
+    /// signed `width` bits, one unit too low with a probability that depends on what is left out.
+    /// Results are shared mod 2^to.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no values and for widths that the rings have no room for.
+    pub fn map(
+        count: usize,
+        (from, skip): (u32, u32),
+        width: u32,
+        then: Function,
+        to: u32,
+    ) -> Result<Self> {
+        let bits = from.checked_sub(skip).filter(|_| from <= 64).unwrap_or(0);
+        let entrance = Entrance::signed(Ring::Power(bits), width, then.offset()?, then.drop)?;
+        let mut builder = Builder::new();
+        let value = then.dropped(&entrance.reconstruct(&mut builder));
+        let (result, signed) = then.clipped(&mut builder, &value);
+        builder.output(&result, signed);
+        let batch = TaggedBatch::new(Arc::new(builder.finish()?), count, vec![to])?;
+        Ok(Self { batch, entrance, from, skip, low: then.low() })
+    }
+
+    /// Returns the number of values.
+    pub fn count(&self) -> usize {
+        self.batch.count()
+    }
+
+    /// Returns the number of AND gates of one value.
+    pub fn and_gates(&self) -> usize {
+        self.batch.circuit().and_gates()
+    }
+
+    /// Returns what [`client`] and [`server`] cost.
+    pub fn cost(&self) -> Cost {
+        let chunk = |len| Cost::message(Role::Server, len as u64);
+        chunks_of(self.batch.table_bytes()).map(chunk).collect()
+    }
+
+    /// Bits of the results' ring.
+    fn to(&self) -> u32 {
+        self.batch.bits().first().copied().unwrap_or(1)
+    }
+
+    /// The planes of the committed bits that enter the circuits.
+    fn planes(&self) -> std::ops::Range<usize> {
+        self.skip as usize..(self.skip + self.entrance.ring.bits()) as usize
+    }
+
+    /// The server's bits.
+    fn entered(&self, x: &Share) -> Zeroizing<Vec<Bits>> {
+        let ring = self.entrance.ring;
+        let moved = ring.of_signed(self.entrance.moved);
+        let enter = |word: &u64| ring.add(ring.reduce(word >> self.skip), moved);
+        let words: Zeroizing<Vec<u64>> = Zeroizing::new(x.words().iter().map(enter).collect());
+        Zeroizing::new((0..ring.bits()).map(|bit| Bits::of_words(&words, bit)).collect())
+    }
+}
+
+/// Evaluates on the client's committed bits, of which plane `i` has bit `i` of every share.
+///
+/// # Errors
+/// [`Error::Internal`] for bits of other shares, [`Error::Peer`], [`Error::Transport`].
+pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Values> {
+    let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
+    let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
+    let shares = evaluate(&plan.batch, tables, bits.labels(plan.planes()))?;
+    let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
+    Ok(Values::of_circuit(share, plan.to()))
+}
+
+/// Garbles for the bits that the client has committed to and the server's shares `x`; returns the
+/// server's shares of the results and the keys of the client's.
+///
+/// # Errors
+/// [`Error::Misuse`] for shares of another plan, [`Error::Internal`] for bits of another plan,
+/// [`Error::Transport`].
+pub fn server(
+    ch: &mut Channel,
+    plan: &Checked,
+    keys: &MacKeys,
+    bits: &ServerBits,
+    x: &Share,
+    rng: &mut Random,
+) -> Result<(Share, Keys)> {
+    if (x.len(), x.bits()) != (plan.count(), plan.from) {
+        return Err(Error::misuse("a share that does not fit its tagged circuit"));
+    }
+    let (zeros, entered) = (bits.zeros(plan.planes()), plan.entered(x));
+    let send = &mut |chunk| ch.send(&Chunk::new(chunk));
+    let shares = garble(&plan.batch, keys, zeros, &entered, rng, send)?;
+    let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
+    let low = plan.low as u64 & mask(plan.to());
+    let values = share.values.iter().map(|value| value.wrapping_add(low)).collect();
+    Ok((Share::new(values, plan.to()), Keys::of_circuit(share, plan.to())))
+}

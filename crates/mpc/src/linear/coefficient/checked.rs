@@ -1,0 +1,234 @@
+//! Fully connected layers under a key to which the client has committed: its phases have tags.
+//!
+//! | | |
+//! |---|---|
+//! | In | the client's integers z with tags mod 2^(P+40) and the server's shares, mod 2^P; weights; keys |
+//! | Out | the client: phases mod 2^K' with tags, and the errors of its encryptions, which are to be found small; the server: its shares mod 2^out, and the keys of both |
+//! | Reveals | ciphertexts to the server; to the client phases masked by uniform R |
+//! | Security | nothing is said to hold before the check of the errors and of the key ([`crate::auth`]) |
+//! | Cost | as a layer of the largest modulus of its degree ([`Layer::cost`]) |
+//! | Paper | Huang, Lu, Hong, Ding, "Cheetah" (USENIX Security 2022); tags of phases: this project |
+//!
+//! The errors are the phases of the client's ciphertexts less `2^(K-P) * z`. Coefficients that hold no
+//! value are to be small as well.
+
+use gc::tagged::{ALPHA_BITS, MacKeys};
+use graph::{Linear, Rounding};
+use he::rlwe::{Fresh, Params};
+use ring::word::mask;
+use wire::{Channel, Error, Packed, Result};
+use zeroize::Zeroizing;
+
+use super::answers::{Maker, Parts, Server, send_all, tiles};
+use super::layer::{Chosen, INPUTS, Layer, RESPONSES, parameters, payload};
+use super::packing::{Folding, Place};
+use super::product::ServerWeights;
+use super::shares::server_share;
+use super::tile::Tile;
+use crate::auth::{ClientKey, Keys, ServerKey, Values};
+use crate::defect::defect;
+use crate::linear::transport::{
+    Received, ServerKeys, Worker, chunks, misuse, seed_of, send_chunks, words_of,
+};
+use crate::share::Share;
+
+/// Plans `linear`, fully connected and rounded stochastically, for results of `out_bits` under a key of
+/// `params`: of all packings for its degree that of the fewest bytes. The larger the modulus, the farther
+/// values stand above errors, and the less an error within the bound is worth.
+///
+/// # Errors
+/// [`Error::Misuse`] for other layers, and where no packing holds the precision.
+pub fn plan(linear: &Linear, out_bits: u32, params: Params) -> Result<Layer> {
+    let plain = linear.conv.is_fully_connected() && linear.addend.is_none();
+    if !plain || linear.rounding != Rounding::Stochastic {
+        return Err(Error::misuse("tags of phases of another layer than a fully connected one"));
+    }
+    let mut best: Option<(u64, Layer)> = None;
+    for packing in Folding::candidates(&linear.conv, 1, params.degree(), 0) {
+        let weights = packing.weights_per_response();
+        let least = parameters(linear, out_bits, params.degree(), weights);
+        let Some(least) = least.filter(|least| least.params.within(&params)) else { continue };
+        let chosen = Chosen { params, ..least };
+        let bytes = payload(&packing, chosen);
+        if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) {
+            best = Some((bytes, Layer::of(linear, out_bits, packing, chosen)));
+        }
+    }
+    let none = || Error::misuse("no packing of a layer whose phases have tags; narrow its values");
+    best.map(|(_, layer)| layer).ok_or_else(none)
+}
+
+/// Encrypts the client's integers and decrypts the responses: phases mod 2^K', and the errors of each
+/// ciphertext.
+///
+/// # Errors
+/// [`Error::Misuse`] for values or keys of another layer, [`Error::Peer`], [`Error::Transport`].
+pub fn client(
+    ch: &mut Channel,
+    layer: &Layer,
+    key: &ClientKey,
+    z: &Values,
+    worker: &mut Worker<'_>,
+) -> Result<(Values, Vec<Values>)> {
+    client_with(ch, layer, key, z, worker, |_| {})
+}
+
+/// [`client`], which does something to what it encrypts before it sends that.
+pub(crate) fn client_with(
+    ch: &mut Channel,
+    layer: &Layer,
+    key: &ClientKey,
+    z: &Values,
+    worker: &mut Worker<'_>,
+    change: impl Fn(&mut Fresh),
+) -> Result<(Values, Vec<Values>)> {
+    check(layer, z.len(), z.modulus())?;
+    let (degree, bits) = (layer.params.degree(), layer.params.modulus_bits());
+    let (mut sent, mut errors) = (Vec::new(), Vec::new());
+    let all: Vec<usize> = (0..degree).collect();
+    for places in places(layer) {
+        let placed = z.linear(|words| place(words, &places));
+        let low = placed.values().iter().map(|word| *word as u64 & mask(layer.plain_bits));
+        let low = Zeroizing::new(low.collect::<Vec<u64>>());
+        let fresh = key.secret().encrypt(layer.params, &low, layer.plain_bits, worker.rng);
+        let mut fresh = fresh.map_err(misuse)?;
+        change(&mut fresh);
+        let a = fresh.uniform_half(layer.params);
+        let phases = key.phases(&a, bits, &all, &fresh.body)?;
+        errors.push(phases.less(&placed.raised(bits + ALPHA_BITS)?)?);
+        sent.push(Ok(vec![words_of(&fresh.seed), fresh.body]));
+    }
+    send_chunks::<INPUTS>(ch, layer.input_layouts(), sent.into_iter())?;
+    Ok((phases(ch, layer, key)?, errors))
+}
+
+/// The phases of the responses, by their outputs.
+fn phases(ch: &mut Channel, layer: &Layer, key: &ClientKey) -> Result<Values> {
+    let (bits, modulus) = (layer.response_bits, layer.response_bits + ALPHA_BITS);
+    let mut values = Zeroizing::new(vec![0; layer.outputs()]);
+    let mut tags = Zeroizing::new(vec![0; layer.outputs()]);
+    let mut places = layer.packing.places();
+    for layout in chunks(layer.response_layouts()) {
+        let message: Packed<RESPONSES> = ch.receive(&layout)?;
+        let mut parts = message.into_values();
+        while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
+            let place = places.next().ok_or_else(|| defect("there are too many responses"))?;
+            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
+            let phases = key.phases(&c1, bits, &keep, &c0)?;
+            scatter(&mut values, &to, phases.values());
+            scatter(&mut tags, &to, phases.tags());
+        }
+    }
+    Ok(Values::new(values.to_vec(), tags.to_vec(), modulus))
+}
+
+/// Multiplies what the client encrypted plus `z`: the server's shares, and the keys of the phases and
+/// of the errors.
+///
+/// # Errors
+/// As [`client`].
+#[allow(clippy::too_many_arguments)]
+pub fn server(
+    ch: &mut Channel,
+    layer: &Layer,
+    (key, keys): (&ServerKey, &MacKeys),
+    weights: &ServerWeights,
+    z: &Share,
+    of_z: &Keys,
+    worker: &mut Worker<'_>,
+) -> Result<(Share, Keys, Vec<Keys>)> {
+    check(layer, of_z.len(), of_z.modulus())?;
+    if (z.len(), z.bits()) != (layer.inputs(), layer.plain_bits) {
+        return Err(Error::misuse("a share that does not fit its linear layer"));
+    }
+    let public = ServerKeys::from(key.public());
+    layer.check_keys(&public)?;
+    let server = Server { layer, keys: public, weights };
+    let mut own = layer.packing.encode_folded(z.words(), layer.params.degree()).into_iter();
+    let mut all_places = places(layer).into_iter();
+    let mut received = Received::<INPUTS>::new(layer.input_layouts());
+    let (mut errors, mut ready) = (Vec::new(), Vec::<Parts>::new());
+    let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
+    let mut maker = Maker { server, rng: worker.rng, threads: worker.threads, masks: &mut masks };
+    let answers: Vec<Place> = layer.packing.places().collect();
+    for some in tiles(layer, &answers) {
+        let group = some.first().map_or(0, |place| place.group);
+        let mut tile = Tile::new(server.factors(), group, maker.threads)?;
+        for _ in 0..layer.packing.input_blocks() {
+            let [seed, body] = [received.next(ch)?, received.next(ch)?];
+            let numbers = all_places.next().unwrap_or_default();
+            let placed = of_z.linear(|words| place(words, &numbers));
+            errors.push(error_keys(layer, (key, keys), [&seed, &body], &placed)?);
+            let mut cipher = layer.sent().expand([seed, body])?;
+            let own =
+                own.next().ok_or_else(|| defect("a layer has more ciphertexts than parts"))?;
+            cipher.add_plain(&own, layer.plain_bits).map_err(misuse)?;
+            tile.push(server.factors(), cipher)?;
+        }
+        ready.extend(maker.respond(&mut tile, some)?);
+    }
+    let betas = phase_keys(layer, (key, keys), &answers, &ready)?;
+    send_all(ch, layer, ready.into_iter().map(Ok))?;
+    let nothing = vec![0; layer.outputs()];
+    let share = server_share(layer, &mut masks, weights.bias(), &nothing)?;
+    Ok((share, betas, errors))
+}
+
+/// The keys of the errors of a ciphertext.
+fn error_keys(
+    layer: &Layer,
+    (key, keys): (&ServerKey, &MacKeys),
+    [seed, body]: [&[u64]; 2],
+    placed: &Keys,
+) -> Result<Keys> {
+    let bits = layer.params.modulus_bits();
+    let fresh = Fresh { seed: seed_of(seed), body: body.to_vec() };
+    let all: Vec<usize> = (0..layer.params.degree()).collect();
+    let a = fresh.uniform_half(layer.params);
+    key.phases(&a, bits, &all, (body, keys))?.less(&placed.raised(bits + ALPHA_BITS)?)
+}
+
+/// The keys of the phases of the responses, by their outputs.
+fn phase_keys(
+    layer: &Layer,
+    (key, keys): (&ServerKey, &MacKeys),
+    places: &[Place],
+    responses: &[Parts],
+) -> Result<Keys> {
+    let bits = layer.response_bits;
+    let mut betas = Zeroizing::new(vec![0; layer.outputs()]);
+    for (place, parts) in places.iter().zip(responses) {
+        let [c1, c0] = parts.as_slice() else { return Err(defect("a response of other parts")) };
+        let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(*place).into_iter().unzip();
+        scatter(&mut betas, &to, key.phases(c1, bits, &keep, (c0, keys))?.betas());
+    }
+    Ok(Keys::new(betas.to_vec(), bits + ALPHA_BITS))
+}
+
+fn check(layer: &Layer, count: usize, modulus: u32) -> Result<()> {
+    if (count, modulus) == (layer.inputs(), layer.plain_bits + ALPHA_BITS) && layer.levels() == 0 {
+        return Ok(());
+    }
+    Err(Error::misuse("tagged values that do not fit their linear layer"))
+}
+
+/// For each input polynomial the number of the value at each coefficient, counted from 1; 0 for none.
+fn places(layer: &Layer) -> Vec<Vec<usize>> {
+    let numbers: Vec<u64> = (1..=layer.inputs() as u64).collect();
+    let polynomials = layer.packing.encode_folded(&numbers, layer.params.degree()).into_iter();
+    polynomials.map(|all| all.iter().map(|number| *number as usize).collect()).collect()
+}
+
+/// The words at their places.
+fn place(words: &[u128], places: &[usize]) -> Vec<u128> {
+    let at = |number: &usize| number.checked_sub(1).and_then(|at| words.get(at)).copied();
+    places.iter().map(|number| at(number).unwrap_or_default()).collect()
+}
+
+fn scatter(all: &mut [u128], to: &[usize], words: &[u128]) {
+    for (index, word) in to.iter().zip(words) {
+        if let Some(slot) = all.get_mut(*index) {
+            *slot = *word;
+        }
+    }
+}
