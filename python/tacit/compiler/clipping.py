@@ -22,11 +22,15 @@ SATURATING = ("Relu", "Clip", "MaxPool")
 
 @dataclass(frozen=True)
 class Clip:
-    """A method, for `percentile` which one, and the bits of the integers that the others choose for."""
+    """A method, for `percentile` which one, and the bits of the integers that the others choose for.
+
+    Ranges of tensors but the input are `margin` times as wide as what the method chooses.
+    """
 
     method: Method = "minmax"
     percentile: float = 100.0
     bits: int = 8
+    margin: float = 1.0
 
     def __str__(self) -> str:
         """As `parse` reads it."""

@@ -21,7 +21,7 @@ from tacit.compiler.parts import one_array, units
 from tacit.compiler.penalties import soften
 from tacit.compiler.prompts import decodes, prompting
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
-from tacit.compiler.reading import Reading, describe, of_text
+from tacit.compiler.reading import Reading, describe, margin, of_text
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
@@ -255,7 +255,7 @@ def compile_once(
     check_channels(graph.input_shape, options.preprocessing)
     options = with_widths(options)
     graph = graph if x is None else evened(source, graph, x, options)
-    seen = calibrate(source, graph, x, input_range, options.clipping)
+    seen = calibrate(source, graph, x, input_range, replace(options.clipping, margin=margin(text)))
     say_uncut(graph, seen, options)
     graph = tabulated(graph, seen.ranges, options.activation_bits or ACTIVATION_BITS)
     means = seen.means if options.bias_correction else {}

@@ -75,8 +75,10 @@ def calibrate(
     ranges |= stated(ranges, seen, source.bounds, guessed)
     if clip.method != "minmax":
         ranges |= clipped(observer, {name: ranges[name] for name in to_clip(source, clip)}, seen, clip)
+    given = ranges[source.input_name]
+    ranges = {name: scaled(ends, clip.margin) for name, ends in ranges.items()} | {source.input_name: given}
     if input_range is not None:
-        low, high = ranges[source.input_name]
+        low, high = given
         least, most = source.bounds.get(source.input_name, (-np.inf, np.inf))
         wide = (min(low, input_range[0]), max(high, input_range[1]))
         ranges[source.input_name] = (max(wide[0], least), min(wide[1], most))

@@ -31,6 +31,8 @@ TEXT_BITS = 8
 DECODER_BITS = 10
 TEXT_WEIGHT_BITS = 10
 """Bits of an activation of a transformer, unless someone says otherwise."""
+DECODER_MARGIN = 1.25
+"""How far beyond what calibration saw of it a tensor of a decoder may reach: prompts and answers are of any kind."""
 MOST_TEXTS = 256
 LONGEST_TOKENIZER = 1 << 25
 
@@ -97,9 +99,28 @@ def of_text(
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
     bits = options.activation_bits or (DECODER_BITS if text.decoding else TEXT_BITS)
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
-    inputs = text.tokens(list(texts)[:MOST_TEXTS]).x if x is None else x
+    inputs = examples(text, list(texts)[:MOST_TEXTS]) if x is None else x
     known = (0.0, float(len(tables[0]) - 1)) if tables else None
+    if text.decoding is not None and text.tables is not None:
+        known = float(text.tables.words.min()), float(text.tables.words.max())
     return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, known
+
+
+def margin(text: Text | None) -> float:
+    """How much wider than calibration saw them ranges are to be."""
+    return 1.0 if text is None or text.decoding is None else DECODER_MARGIN
+
+
+def examples(text: Text, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Inputs of a model that reads `texts`: each alone, and of decoders also with some of the next as its answer."""
+    alone = text.tokens(texts).x
+    if text.decoding is None:
+        return alone
+    most = max(1, text.sequence // 2)
+    answers = [text.plain.encode(one, add_special_tokens=False).ids[:most] for one in (*texts[1:], texts[0])]
+    ids = [[*text.prompt(one), *answer] for one, answer in zip(texts, answers, strict=True)]
+    answered = np.stack([text.decoding.placed(one, text.sequence, text.pad) for one in ids])
+    return np.concatenate([alone, text.inputs(answered)])
 
 
 def given(reading: Reading | None, in_pairs: bool) -> Sequence[str]:

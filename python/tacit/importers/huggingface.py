@@ -42,12 +42,13 @@ def read_directory(
     """
     architecture, config, weights = load(folder)
     written = Written(config, sequence, public, beginning)
-    return write(architecture, written, weights, head(config), named(config))
+    return write(architecture, written, architecture.prepare(config, weights), head(config), named(config))
 
 
 def public_embedding(folder: Path, sequence: int) -> Embedding:
     """The embedding of the encoder in `folder`; raises as `read_directory` does."""
     architecture, config, weights = load(folder)
+    weights = architecture.prepare(config, weights)
     tables = sound(config, architecture.tables(config, weights), sequence)
     words, places = tables.words.astype(np.float16), tables.placed(sequence)
     if tables.norm is None:

@@ -2,7 +2,8 @@
 
 A decoder reads the tokens behind a beginning that both parties know, with padding after them, and gives a number for
 each token that may come next. Keys and values of the beginning are constants: the server computes them in the clear.
-The factors of norms are part of the weights behind them, and the head reads the state of the last token only.
+States are turned, and the factors of norms are part of the weights behind them (`rotation`); the head reads the state
+of the last token only.
 """
 
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind
 from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
 from tacit.importers.architectures.modernbert import rotated
+from tacit.importers.architectures.rotation import HEAD, Rotated
 from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
 ALL = "all"
@@ -46,13 +48,18 @@ def check(config: Config) -> None:
         config.refuse(f"architecture {config.architecture()}", "use the model for the next token, ...ForCausalLM")
 
 
+def turned(config: Config, weights: Weights) -> Weights:
+    """Weights of states that are turned, and of norms without factors."""
+    return Rotated(weights, config.whole("hidden_size"))
+
+
 def tables(_config: Config, weights: Weights) -> Tables:
-    """Embeddings of tokens, as they are."""
+    """Embeddings of tokens, as the weights have them."""
     return Tables(weights["embed_tokens.weight"], None, None, 0.0)
 
 
 def norm(graph: Graph, config: Config, name: str, x: str) -> str:
-    """Values over the root of their mean square; the layers that read them have the norm's factors."""
+    """Values over the root of their mean square; the layers that read them have the norm's factors (`Rotated`)."""
     square = graph.add("Mul", f"{name}.square", x, x)
     mean = graph.add("ReduceMean", f"{name}.mean", square, graph.integers("norm.axes", [-1]), keepdims=1)
     epsilon = graph.constant("norm.epsilon", np.float32(config.real("rms_norm_eps", 1e-6)))
@@ -60,11 +67,9 @@ def norm(graph: Graph, config: Config, name: str, x: str) -> str:
     return rounded(graph, name, graph.add("Div", name, x, root))
 
 
-def behind(graph: Graph, name: str, x: str, weight: str, norm: str) -> str:
-    """A dense layer of values that a norm has no factors for: `x` times these and the transposed weight."""
-    kernel = graph.weights[f"{weight}.weight"] * graph.weights[f"{norm}.weight"]
-    bias = graph.weights.get(f"{weight}.bias")
-    return graph.linear(name, x, kernel, bias)
+def dense(graph: Graph, name: str, x: str, weight: str) -> str:
+    """A dense layer, with a bias where there is one."""
+    return graph.dense(name, x, weight, biased=f"{weight}.bias" in graph.weights)
 
 
 def rounded(graph: Graph, at: str, x: str) -> str:
@@ -100,7 +105,7 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
     found = {}
     for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
         weight = f"{source}.{role[0]}_proj"
-        flat = behind(graph, f"{at}.{role}", x, weight, f"layers.{layer}.input_layernorm")
+        flat = dense(graph, f"{at}.{role}", x, weight)
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
@@ -115,7 +120,7 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
     hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
     shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)
     context = contexts(graph, layer, shares, value, of)
-    return graph.dense(f"{at}.attended", context, f"{source}.o_proj", biased=f"{source}.o_proj.bias" in graph.weights)
+    return dense(graph, f"{at}.attended", context, f"{source}.o_proj")
 
 
 def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
@@ -139,12 +144,11 @@ def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
 def gated(graph: Graph, layer: int, x: str) -> str:
     """What the gated dense layers add to the states."""
     at, source = f"layer{layer}", f"layers.{layer}.mlp"
-    norm = f"layers.{layer}.post_attention_layernorm"
-    gate = behind(graph, f"{at}.gate", x, f"{source}.gate_proj", norm)
-    wide = behind(graph, f"{at}.wide", x, f"{source}.up_proj", norm)
+    gate = dense(graph, f"{at}.gate", x, f"{source}.gate_proj")
+    wide = dense(graph, f"{at}.wide", x, f"{source}.up_proj")
     active = graph.add("Mul", f"{at}.activation", gate, graph.add("Sigmoid", f"{at}.sigmoid", gate))
     product = rounded(graph, f"{at}.gated", graph.add("Mul", f"{at}.gated", active, wide))
-    return graph.dense(f"{at}.narrow", product, f"{source}.down_proj", biased=False)
+    return dense(graph, f"{at}.narrow", product, f"{source}.down_proj")
 
 
 def layers(graph: Graph, written: Written, x: str) -> str:
@@ -165,14 +169,13 @@ def layers(graph: Graph, written: Written, x: str) -> str:
 
 
 def heads(_config: Config) -> dict[Kind, Head]:
-    """What is its own: numbers for the token that comes next, by the embedding where the two are one."""
+    """What is its own: numbers for the token that comes next."""
 
     def following(graph: Graph, x: str, _mask: str) -> str:
-        kernel = "lm_head.weight" if "lm_head.weight" in graph.weights else "embed_tokens.weight"
-        return graph.linear("next", graph.row("last", x, 0), graph.weights[kernel] * graph.weights["norm.weight"], None)
+        return graph.linear("next", graph.row("last", x, 0), graph.weights[HEAD], None)
 
     return {"next": following}
 
 
-LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True)
+LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True, prepare=turned)
 """Also Qwen2, whose queries, keys and values have biases."""

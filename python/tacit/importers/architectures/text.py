@@ -57,6 +57,11 @@ class Written(NamedTuple):
     beginning: tuple[int, ...] = ()
 
 
+def unchanged(_config: Config, weights: Weights) -> Weights:
+    """The weights as a directory has them."""
+    return weights
+
+
 @dataclass(frozen=True)
 class TextArchitecture:
     """Models of one `model_type`.
@@ -64,7 +69,8 @@ class TextArchitecture:
     `prefix` is that of the weights in models with a head. `check` refuses configurations, `tables` gives the
     embeddings, `layers` writes everything from normalised embeddings (N, sequence, width) to states, and `heads` are
     those that other architectures do not have, of sequence classification at least. What `decodes` gives one state,
-    that of the last token (N, 1, width).
+    that of the last token (N, 1, width). `prepare` gives the weights that all of these read, those of a model that
+    says the same.
     """
 
     prefix: str
@@ -73,6 +79,7 @@ class TextArchitecture:
     layers: Callable[[Graph, Written, str], str]
     heads: Callable[[Config], dict[Kind, Head]]
     decodes: bool = False
+    prepare: Callable[[Config, Weights], Weights] = unchanged
 
 
 def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
