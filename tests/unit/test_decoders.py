@@ -117,6 +117,13 @@ def test_a_gguf_file_that_is_cut_off_is_refused(tmp_path: Path, length: int) -> 
         pass
 
 
+def test_a_gguf_file_of_impossible_numbers_is_refused(tmp_path: Path) -> None:
+    for values, shape in (({"general.alignment": "x"}, (2,)), ({"general.alignment": 0}, (2,)), ({}, (2**32, 2**32))):
+        path = gguf(tmp_path / "odd.gguf", values, {"a": (shape, 0, bytes(8))})
+        with pytest.raises(MisuseError, match=r"odd\.gguf"):
+            read(path).tensor("a")
+
+
 def llama_file(path: Path) -> Path:
     """The decoder of `weights` as llama.cpp has it."""
     names = {

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from tacit.cli.checking import report
 from tacit.cli.options import (
     AcceptLeakage,
     AsJson,
@@ -31,10 +31,6 @@ from tacit.report import terminal
 if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
     from tacit.compiler.reading import Reading
-    from tacit.importers.check import Problems
-
-PROBLEMS = 1
-"""Exit code of `--check` for a model that cannot be compiled."""
 
 
 @dataclass(frozen=True)
@@ -324,7 +320,7 @@ def compile_command(
     are listed, each with what to do about it, and the exit code is 1 if there are any.
     """
     if check:
-        report(model, options, json)
+        report(model, options, compiled, json)
         return
     if output is None:
         raise typer.BadParameter("name the file to write: -o X.tacit", param_hint="'--output' / '-o'")
@@ -368,40 +364,3 @@ def compiled(model: Path, output: Path, options: CompileOptions) -> dict[str, An
 
         return compile_to_target(model, output, x, options.bounds, chosen)
     return compile_model(model, output, x, options.bounds, chosen)
-
-
-def report(model: Path, options: CompileOptions, json: bool) -> None:
-    """Print everything that keeps `model` from being compiled; raises `Exit` with code 1 if there is anything."""
-    problems = found(model, options)
-    if not problems.errors:
-        with TemporaryDirectory() as folder, problems.caught():
-            compiled(model, Path(folder) / "checked.tacit", options)
-    else:
-        for note in problems.notes:
-            terminal.note(note)
-    if json:
-        terminal.emit_json({"model": str(model), "problems": problems.listed()})
-    else:
-        for error in problems.errors:
-            terminal.console.print(f"- {error}", highlight=False, markup=False, soft_wrap=True)
-        count = len(problems.errors)
-        summary = f"{count} problem{'s' * (count != 1)}" if count else "it compiles"
-        terminal.console.print(f"{model}: {summary}", highlight=False, markup=False, soft_wrap=True)
-    if problems.errors:
-        raise typer.Exit(PROBLEMS)
-
-
-def found(model: Path, options: CompileOptions) -> "Problems":
-    """What the importer cannot read; nothing is imported of a network that was trained with few bits."""
-    from tacit.compiler.trees import are_trees
-    from tacit.importers.check import Problems, check
-    from tacit.importers.gguf import is_gguf
-    from tacit.importers.quantised import is_quantised
-
-    trained = is_quantised(model)
-    if trained or are_trees(model) or is_gguf(model):
-        return Problems()
-    reading = options.reading() if options.reads_text(model, trained) else None
-    chosen = options.options(model, reading)
-    length, public = (None, False) if reading is None else (reading.sequence, reading.public_embedding)
-    return check(model, length, public, chosen.selection)

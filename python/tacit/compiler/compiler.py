@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from tacit.compiler.penalties import soften
 from tacit.compiler.prompts import decodes, prompting
 from tacit.compiler.quantize import Calibration, Tensors, batches_of, calibrate, statistics
 from tacit.compiler.reading import Reading, describe, margin, of_text
+from tacit.compiler.refusals import advised, check_channels, check_passes, refuse_nothing
 from tacit.compiler.room import with_room
 from tacit.compiler.rounding import rounded
 from tacit.compiler.small import tabulated
@@ -30,7 +30,7 @@ from tacit.compiler.wider import Wider
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.schema import Schema
 from tacit.data.text import ENDING, ENTRY, Text, write
-from tacit.errors import MisuseError, UnsupportedError
+from tacit.errors import MisuseError
 from tacit.importers.gguf import as_directory, is_gguf
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
@@ -48,14 +48,6 @@ EXACT_WEIGHT_BITS = 5
 # Of suite ufo, where every bit of a weight is a transfer; the first and the last layer have 8.
 TRANSFERS_ACTIVATION_BITS = 6
 TRANSFERS_WEIGHT_BITS = 4
-
-
-ADVICE = "; "
-"""What stands between the reason of a refusal and what to do about it."""
-REFUSED = "node `{}` is not supported; "
-"""How the engine begins a refusal, before the reason."""
-
-
 # Of models with states, in which errors add up from input to input.
 STATE_ACTIVATION_BITS = 9
 STATE_WEIGHT_BITS = 10
@@ -224,7 +216,7 @@ def compile_once(
 ) -> dict[str, Any]:
     """As `compile_model`, with the widths of the options or those that are always taken without."""
     _core.check_suite(options.suite, options.accept_leakage)
-    check_passes(options)
+    check_passes(options.suite, bool(options.disabled))
     if are_trees(source):
         return compile_trees(source, output, options)
     if is_quantised(source):
@@ -301,32 +293,6 @@ def say_uncut(graph: Source, seen: Calibration, options: Options) -> None:
         )
 
 
-@contextmanager
-def advised() -> Iterator[None]:
-    """Add what to do to a refusal of the engine, also of one of its passes, that does not say it."""
-    try:
-        yield
-    except (MisuseError, UnsupportedError) as error:
-        passes = isinstance(error, UnsupportedError) or str(error).startswith("after `")
-        if ADVICE in str(error).removeprefix(REFUSED.format(getattr(error, "node", None))) or not passes:
-            raise
-        again = UnsupportedError(f"{error}{ADVICE}change the layer, or choose an earlier result (--result NAME)")
-        again.node = getattr(error, "node", None)
-        raise again from error
-
-
-def refuse_nothing(source: Source) -> None:
-    """Raise `UnsupportedError` for a network whose result is its input."""
-    origins = {node.output: node.inputs[0] for node in source.nodes if node.operation["op"] == "Identity"}
-    name = source.output
-    while name in origins:
-        name = origins[name]
-    if name == source.input_name:
-        raise UnsupportedError(
-            f"the result `{source.output}` is the input itself; choose a result that is computed (--result NAME)"
-        )
-
-
 def evened(path: Path, graph: Source, x: NDArray[np.float32], options: Options) -> Source:
     """The graph with the same function and more even channels, where the options want that."""
     if options.equalise == "off" or options.suite == "lola":
@@ -389,24 +355,3 @@ def with_widths(options: Options) -> Options:
         activation_bits=options.activation_bits or activations,
         weight_bits=options.weight_bits or weights,
     )
-
-
-def check_passes(options: Options) -> None:
-    """Raise `MisuseError` for a pass that the suite does not have."""
-    if options.disabled and options.suite != "ufo":
-        raise MisuseError(f"--disable-pass is for suite ufo; suite {options.suite} has no such passes")
-
-
-def check_channels(shape: tuple[int, ...], preprocessing: Preprocessing | None) -> None:
-    """Raise `MisuseError` when what the preprocessing makes cannot be an input of the model's `shape`."""
-    if preprocessing is None:
-        return
-    side = preprocessing.crop
-    if (
-        len(shape) != 3
-        or shape[0] != preprocessing.channels
-        or side not in (None, shape[1])
-        or side not in (None, shape[2])
-    ):
-        made = [preprocessing.channels, side or "height", side or "width"]
-        raise MisuseError(f"the preprocessing makes images {made}; the model takes {list(shape)}")

@@ -20,10 +20,11 @@ use crate::tables::Tables;
 /// The evaluator's part of an output, of all instances. Prints only its length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 pub struct EvaluatorShare {
-    /// Its summands as integers: sums of a word below 2^k for each output bit, not reduced, since
-    /// tags belong to the integer. What they stand for is their sum with the garbler's mod 2^k.
+    /// The evaluator's summands of the results. Each is an integer, the sum of a word below 2^k for
+    /// each output bit, and is not reduced, since its tag belongs to the integer. A result is the sum
+    /// of both parties' summands mod 2^k.
     pub values: Vec<u64>,
-    /// Their tags `alpha*v + beta` mod 2^(k + 40).
+    /// The tags of the summands, `alpha*v + beta` mod 2^(k + 40).
     pub tags: Vec<u128>,
 }
 

@@ -42,7 +42,7 @@ const SALTS: u64 = u64::from_le_bytes(*b"tg  salt");
 /// The garbler's part of an output, of all instances. Prints only its length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 pub struct GarblerShare {
-    /// Its summands mod 2^k.
+    /// The garbler's summands of the results, mod 2^k.
     pub values: Vec<u64>,
     /// The keys beta of the evaluator's summands, mod 2^(k + 40).
     pub betas: Vec<u128>,

@@ -69,11 +69,11 @@ pub struct SmallValues<'a> {
 /// The server's keys of these.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallKeys<'a> {
-    /// Those of the integers.
+    /// The keys of the integers that are to be small.
     pub errors: &'a [Keys],
-    /// Those of the masks.
+    /// The keys of the integers that mask combinations.
     pub masks: &'a Keys,
-    /// Those of the samples.
+    /// The keys of the samples that cover combinations of errors.
     pub covers: &'a Keys,
 }
 

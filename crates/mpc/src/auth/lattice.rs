@@ -223,7 +223,7 @@ fn differences(words: &[u128]) -> Vec<u128> {
     plus.iter().zip(minus).map(|(plus, minus)| plus.wrapping_sub(*minus)).collect()
 }
 
-/// What is added to phases less committed errors.
+/// The number that is added to errors before the client commits to them, so that none is negative.
 const fn offset() -> u128 {
     (-LEAST_ERROR) as u128
 }

@@ -3,6 +3,7 @@
 The format is described in https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. All numbers are little endian.
 """
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class File:
             known = ", ".join(named.name for named in KINDS.values())
             error = f"{self.path}: tensor `{name}` has type {kind}; convert the file to one of {known}"
             raise UnsupportedError(error)
-        count, of = int(np.prod(shape, dtype=np.int64)), KINDS[kind]
+        count, of = math.prod(shape), KINDS[kind]
         if count % of.block:
             damaged(self.path, f"tensor `{name}` has {count} values, which are no whole blocks")
         length = count // of.block * of.size
@@ -171,7 +172,9 @@ def read(path: Path) -> File:
             damaged(path, f"tensor `{name}` has {axes} axes")
         shape = tuple(cursor.number("Q") for _ in range(axes))[::-1]
         places.append((name, shape, cursor.number("I"), cursor.number("Q")))
-    step = int(file.values.get("general.alignment", ALIGNMENT)) or ALIGNMENT
+    step = file.values.get("general.alignment", ALIGNMENT)
+    if not isinstance(step, int) or step < 1:
+        damaged(path, f"its tensors are aligned to {step!r}")
     start = -(-cursor.at // step) * step
     file.tensors = {name: (shape, kind, start + offset) for name, shape, kind, offset in places}
     return file
