@@ -43,14 +43,14 @@ pub(crate) fn weighted_sums(level: Level, weights: &Eight, columns: &[Eight], su
     let _ = level;
     let mut tables = Zeroizing::new([[0; 1 << DIGIT]; EIGHT]);
     let digits: [[usize; EIGHT]; DIGITS] = std::array::from_fn(|digit| {
-        weights.map(|weight| (weight >> (DIGIT * digit as u32)) as usize % (1 << DIGIT))
+        weights.map(|weight| (weight >> (DIGIT * digit as u32)) as usize)
     });
     for (sum, column) in sums.iter_mut().zip(columns) {
         tables.iter_mut().zip(column).for_each(|(table, block)| multiples(*block, table));
         // Horner's rule over the digits of all weights together.
         let products = digits.iter().rev().fold(0, |products, digits| {
             let shifted = (0..DIGIT).fold(products, |product, _| times_x(product));
-            let chosen = tables.iter().zip(digits).map(|(table, at)| table[*at]);
+            let chosen = tables.iter().zip(digits).map(|(table, at)| table[at % (1 << DIGIT)]);
             chosen.fold(shifted, |products, block| products ^ block)
         });
         *sum ^= products;
