@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from fleet_driving import Driven, Server, driven, idle, started, used
+from fleet_driving import Driven, Server, driven, idle, started, used, wait_of_woken
 from numpy.typing import NDArray
 from tacit.fleet.simulation.arrivals import Recorded
 from tacit.fleet.simulation.costs import Costs, of
@@ -183,7 +183,7 @@ def compared(turns: Sequence[Load], costs: Costs, options: argparse.Namespace) -
         len(os.sched_getaffinity(0)),
         balance=balance,
         clients_share_cores=True,
-        slice_seconds=options.slice_ms / 1e3,
+        wake_seconds=options.wake_seconds,
     )
     seconds = options.seconds / options.turns
     traces = [Recorded(tuple(turn.moments.tolist()), seconds) for turn in turns]
@@ -208,6 +208,13 @@ def compared(turns: Sequence[Load], costs: Costs, options: argparse.Namespace) -
     }
 
 
+def written(options: argparse.Namespace, costs: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the file of all numbers."""
+    content: dict[str, Any] = {"machine": machine(), "servers": options.servers, "door": options.door}
+    content |= {"wake_seconds": options.wake_seconds, "costs": costs, "rows": rows}
+    options.json.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Measure, simulate, print; exit code 1 where a percentile is further off than --within."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -216,7 +223,6 @@ def main() -> None:
     parser.add_argument("--door", action="store_true", help="a door chooses servers, else clients take them in turn")
     parser.add_argument("--loads", default="0.3,0.5,0.7", help="shares of all cores (0.3,0.5,0.7)")
     parser.add_argument("--seconds", type=float, default=120.0, help="of each load (120)")
-    parser.add_argument("--slice-ms", type=float, default=3.0, help="of the scheduler, as in `fleet simulate` (3)")
     parser.add_argument("--workers", type=int, default=2, help="client processes (2)")
     parser.add_argument("--repeat", type=int, default=60, help="sessions whose costs are measured (60)")
     parser.add_argument("--turns", type=int, default=4, help="into which costs and loads are parted (4)")
@@ -234,7 +240,7 @@ def main() -> None:
             behind.mkdir()
             dialled = started(stack, options, behind, behind_door=True)
         time.sleep(1.0)
-        options.background = idle(dialled)
+        options.background, options.wake_seconds = idle(dialled), wait_of_woken()
         contended(dialled, x, measured(servers, x, WARM, 0, options), 0, options)
         for turn in range(options.turns):
             alone.append(measured(servers, x, -(-options.repeat // options.turns), turn, options))
@@ -248,6 +254,7 @@ def main() -> None:
     each, busy_seconds = costs.server_seconds + costs.client_seconds, median(among)
     costs = costs.contended(busy_seconds)
     print(f"servers that nothing asks use {options.background:.4f} cores")
+    print(f"a process that wakes on a busy core waits {1e3 * options.wake_seconds:.2f} ms")
     print(f"a session takes {costs.seconds():.4f} s, {each:.4f} s of processors, {busy_seconds:.4f} s among others")
     rows = [compared(turns, costs, options) for turns in zip(*loads, strict=True)]
     print("load  rate/s  sessions  processors  p50 measured +- standard error, simulated  p99 measured, simulated")
@@ -262,8 +269,7 @@ def main() -> None:
     if options.json is not None:
         shown = {name: value for name, value in report.items() if name not in ("plan", "layers")}
         shown["contention"] = costs.contention
-        content = {"machine": machine(), "servers": options.servers, "door": options.door, "costs": shown, "rows": rows}
-        options.json.write_text(json.dumps(content) + "\n", encoding="utf-8")
+        written(options, shown, rows)
     sys.exit(0 if all(row["within"] and not row["failed"] for row in rows) else 1)
 
 

@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from os import sched_getaffinity, sched_setaffinity
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +22,9 @@ START_SECONDS = 60.0
 THREADS = 48
 """Sessions of one client process at a time, at most."""
 IDLE_SECONDS = 3.0
+WAKE_SECONDS = 3.0
+NAP, WORK = 0.001, 0.002
+"""Seconds for which a process sleeps and works in turn, while another on its core always works."""
 SCHEDULED = 2
 """With a number of a process, the clock of its processor time: CPUCLOCK_SCHED of Linux."""
 
@@ -160,3 +165,40 @@ def idle(servers: Sequence[Server]) -> float:
     before, start = used(servers), time.monotonic()
     time.sleep(IDLE_SECONDS)
     return (used(servers) - before) / (time.monotonic() - start)
+
+
+def works(core: int, seconds: float) -> None:
+    """Keep a core busy."""
+    sched_setaffinity(0, {core})
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        pass
+
+
+def naps(core: int, seconds: float, pipe: Any) -> None:
+    """Sleep and work in turn on a core; gives how much later than asked it woke, in seconds on average."""
+    sched_setaffinity(0, {core})
+    until, late = time.perf_counter() + seconds, []
+    while (now := time.perf_counter()) < until:
+        time.sleep(NAP)
+        woken = time.perf_counter()
+        late.append(woken - now - NAP)
+        while time.perf_counter() < woken + WORK:
+            pass
+    pipe.send(mean(late))
+
+
+def wait_of_woken() -> float:
+    """How many seconds a process that wakes waits until the scheduler takes its core from another."""
+    context, core = multiprocessing.get_context("spawn"), min(sched_getaffinity(0))
+    here, there = context.Pipe()
+    other = context.Process(target=works, args=(core, 2 * WAKE_SECONDS))
+    process = context.Process(target=naps, args=(core, WAKE_SECONDS, there))
+    other.start()
+    time.sleep(WAKE_SECONDS / 2)
+    process.start()
+    seconds: float = here.recv()
+    process.join()
+    other.kill()
+    other.join()
+    return seconds

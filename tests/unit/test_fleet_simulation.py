@@ -106,17 +106,20 @@ def test_clients_on_the_same_cores_are_counted_there():
     assert np.median(single.durations) == pytest.approx(0.9)
 
 
-def test_a_party_waits_for_the_slice_of_another_only_while_all_cores_are_busy():
-    costs, moments = job(1.0), tuple(10.0 * at + late for at in range(2_000) for late in (0.0, 0.5))
-    alone = run(costs, fleet(cores=2, paced=False, sessions=9, slice_seconds=0.1), Recorded(moments, 2e4), seed=7)
+def test_a_party_that_is_woken_waits_for_a_core_only_while_all_are_busy():
+    # Messages wake the server, which receives every other of them, six times.
+    costs = Costs("job", 1, (Phase(1.0, 0.0, 0.0, 0.0, 0, 12),), 0)
+    moments = tuple(10.0 * at + late for at in range(2_000) for late in (0.0, 0.5))
+    alone = run(costs, fleet(cores=2, paced=False, sessions=9, wake_seconds=0.1), Recorded(moments, 2e4), seed=7)
     assert alone.durations == pytest.approx(np.ones(4_000))
-    outcome = run(costs, fleet(paced=False, sessions=9, slice_seconds=0.1), Recorded(moments, 2e4), seed=7)
+    outcome = run(costs, fleet(paced=False, sessions=9, wake_seconds=0.1), Recorded(moments, 2e4), seed=7)
     assert outcome.core_seconds == pytest.approx(4_000)
-    # The core is idle only where one of a pair waits for a slice that the other has just left, before the last piece.
+    # Of each of the six pieces that finds the core busy the wait is 0.05 to 0.15 s, and the other goes on meanwhile:
+    # the core is idle only where one of a pair still waits after the other has gone.
     ends = outcome.records[:, 0] + outcome.durations
     last = ends[np.argsort(outcome.records[:, 0])].reshape(-1, 2).max(axis=1) - np.arange(0, 2e4, 10)
-    assert 2.0 - 1e-9 <= last.min() < last.max() <= 2.1
-    assert 2.0 < last.mean() < 2.05
+    assert 2.0 - 1e-9 <= last.min() < last.max() <= 2.15
+    assert 2.0 < last.mean() < 2.1
 
 
 def test_the_same_seed_gives_the_same_sessions():

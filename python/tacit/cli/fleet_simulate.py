@@ -107,15 +107,14 @@ class FleetOptions:
             "--clients-share-cores", help="All servers and all clients are on one machine with --cores cores."
         ),
     ] = False
-
-    slice_ms: Annotated[
+    wake_ms: Annotated[
         float,
         typer.Option(
             min=0,
             max=1000,
-            help="The longest that a party waits, while all cores are busy, until it takes a core from another.",
+            help="How long a party that a message wakes waits for a core on average, while all cores are busy.",
         ),
-    ] = 3.0
+    ] = 1.0
     contention: Annotated[
         float | None,
         typer.Option(
@@ -146,7 +145,7 @@ class FleetOptions:
             card=self.card * 1e9,
             link=costs.link_of(self.network or costs_.network),
             clients_share_cores=self.clients_share_cores,
-            slice_seconds=self.slice_ms / 1e3,
+            wake_seconds=self.wake_ms / 1e3,
         )
 
 

@@ -33,8 +33,8 @@ class Fleet:
 
     With `clients_share_cores` all servers and all clients are on one machine with `cores` cores. `card` is the speed
     of a server's network card in bits per second, which its sessions share. `door_seconds` is what a door adds beside
-    round trips. `slice_seconds` is the longest that a party which has something to compute waits, while all cores are
-    busy, until the scheduler takes a core from another.
+    round trips. `wake_seconds` is how long a party that a message wakes waits on average, while all cores are busy,
+    until the scheduler takes a core from another.
     """
 
     servers: int = 1
@@ -49,7 +49,7 @@ class Fleet:
     card: float = 10e9
     link: Network = LOOPBACK
     clients_share_cores: bool = False
-    slice_seconds: float = 0.0
+    wake_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.servers <= MOST_SERVERS:
@@ -68,6 +68,7 @@ class Slice(NamedTuple):
     """A piece of a session, in seconds: `wire` on the link, `away` at the client, `sent` a transfer at full speed.
 
     A transfer that is `beside` passes while the parties compute. What is on the link is the same for all sessions.
+    `wakes` says how often a message wakes a party on the machines that are simulated.
     """
 
     wire: float
@@ -77,6 +78,12 @@ class Slice(NamedTuple):
     server: float
     client: float
     both: float
+    wakes: float
+
+    @property
+    def computed(self) -> float:
+        """Seconds of an idle machine in which somebody computes."""
+        return self.server + self.client + self.both
 
 
 def slices(costs: Costs, fleet: Fleet, number: int = SLICES) -> list[Slice]:
@@ -91,11 +98,12 @@ def slices(costs: Costs, fleet: Fleet, number: int = SLICES) -> list[Slice]:
             wire, sent, beside = wire + sent, 0.0, 0.0
         # A client on a machine of its own computes while its server does, or while nobody waits for it.
         server, client, both = phase.server - phase.both, phase.client - phase.both, phase.both
+        wakes = phase.rounds if fleet.clients_share_cores else phase.rounds / 2
         both /= slowness(costs.contention, 2, fleet.cores)  # both parties already slowed each other there
         if not fleet.clients_share_cores:
             away, server, client, both = away + client, phase.server, 0.0, 0.0
-        parts = (wire, away, sent, beside, server, client, both)
-        if pieces and sum(parts) > 0:
+        parts = (wire, away, sent, beside, server, client, both, wakes)
+        if pieces and sum(parts[:-1]) > 0:
             cut += [Slice(*(part / pieces for part in parts))] * pieces
     return cut
 
@@ -177,32 +185,32 @@ class Simulation:
     def computes(self, server: Server, factor: float) -> Steps:
         """A session that runs."""
         env, machine, user, card = self.env, server.user.sharing, server.user, self.cards[id(server)]
-        for wire, away, sent, beside, own, client, both in self.slices:
-            moving = card.work(beside) if beside else None
-            if wire or away:
-                yield Timeout(env, wire + away * factor)
-            if sent:
-                yield card.work(sent)
-            if client:
-                yield from self.scheduled(machine, 1)
-                yield machine.work(client * factor)
-            if own:
-                yield from self.scheduled(machine, 1)
-                yield machine.work(own * factor, user)
-            if both:
-                yield from self.scheduled(machine, 2)
-                machine.work(both * factor)
-                yield machine.work(both * factor, user)
+        for piece in self.slices:
+            moving = card.work(piece.beside) if piece.beside else None
+            if piece.wire or piece.away:
+                yield Timeout(env, piece.wire + piece.away * factor)
+            if piece.sent:
+                yield card.work(piece.sent)
+            if piece.client:
+                yield from self.scheduled(machine, 1, piece.wakes * piece.client / piece.computed)
+                yield machine.work(piece.client * factor)
+            if piece.server:
+                yield from self.scheduled(machine, 1, piece.wakes * piece.server / piece.computed)
+                yield machine.work(piece.server * factor, user)
+            if piece.both:
+                yield from self.scheduled(machine, 2, piece.wakes * piece.both / piece.computed)
+                machine.work(piece.both * factor)
+                yield machine.work(piece.both * factor, user)
             if moving is not None:
                 yield moving
             if server.queue:
                 server.stirs()
 
-    def scheduled(self, machine: Sharing, cores: int) -> Steps:
-        """Wait until the scheduler gives a session so many `cores`, at once where they are idle."""
-        most = self.fleet.slice_seconds
-        if most and len(machine.tasks) + cores > machine.capacity:
-            yield Timeout(self.env, most * self.random.random())
+    def scheduled(self, machine: Sharing, cores: int, wakes: float) -> Steps:
+        """Wait as often as `wakes` says until the scheduler gives so many `cores`; there is no wait for idle ones."""
+        seconds = wakes * self.fleet.wake_seconds
+        if seconds and len(machine.tasks) + cores > machine.capacity:
+            yield Timeout(self.env, seconds * (0.5 + self.random.random()))
 
     def factor(self) -> float:
         """How much longer than on average a session takes: as one of those that were measured."""
