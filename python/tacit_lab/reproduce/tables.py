@@ -28,6 +28,10 @@ from tacit_lab.reproduce.gala import (
 from tacit_lab.reproduce.harness import figures
 from tacit_lab.reproduce.harness.conditions import conditions
 from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored
+from tacit_lab.reproduce.heorg import STORED as STORED_HEORG
+from tacit_lab.reproduce.heorg import bert as heorg_bert
+from tacit_lab.reproduce.heorg import face as heorg_face
+from tacit_lab.reproduce.heorg import mnist as heorg_mnist
 from tacit_lab.reproduce.lola import table_1 as lola_table_1
 from tacit_lab.reproduce.lola import table_3 as lola_table_3
 from tacit_lab.reproduce.lola import table_4 as lola_table_4
@@ -127,6 +131,29 @@ TABLES = {
         table_6,
         Minutes(0.1, 2),
         (MNIST, CIFAR, CALIBRATION, MINIONN),
+    ),
+    "heorg-mnist": Table(
+        "HomomorphicEncryption.org, ml-inference",
+        "MNIST beside the reference submission",
+        heorg_mnist,
+        Minutes(0.5, 1),
+        (MNIST,),
+    ),
+    "heorg-bert": Table(
+        "HomomorphicEncryption.org, BERT",
+        "BERT-base beside the reference submission; measured with --full",
+        heorg_bert,
+        Minutes(0.01, 6),
+        (Stored(str(STORED_HEORG["heorg-bert"])),),
+        (),
+    ),
+    "heorg-face": Table(
+        "HomomorphicEncryption.org, face verification",
+        "a pair of faces beside the reference submission; measured with --full",
+        heorg_face,
+        Minutes(0.01, 2),
+        (Stored(str(STORED_HEORG["heorg-face"])),),
+        (),
     ),
     "lola-table1": Table(
         "LoLa, table 1",
