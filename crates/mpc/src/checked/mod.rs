@@ -36,7 +36,6 @@ use crate::linear::coefficient::{Layer, checked as linear};
 pub use client::client;
 #[cfg(any(test, feature = "testing"))]
 pub use client::client_as;
-#[cfg(any(test, feature = "testing"))]
 pub use conduct::{Conduct, Honest};
 pub use server::server;
 
