@@ -177,7 +177,9 @@ fn session_of(
     let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
     let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
     thread::scope(|scope| {
-        let server = scope.spawn(|| session(&plan, &encoded, usize::MAX, &mut theirs));
+        let (plan, encoded) = (&plan, &encoded);
+        // A server that stops closes its end.
+        let server = scope.spawn(move || session(plan, encoded, usize::MAX, &mut theirs));
         let client = || -> Result<Vec<Vec<i64>>> {
             let count = |_: &Plan| Ok(inputs.len());
             let mut client = Client::open(&mut ours, 1, None, Asking::default(), count)?;
