@@ -6,6 +6,7 @@ pub mod arithmetic;
 pub mod auth;
 pub mod boolean;
 mod bytes;
+pub mod checked;
 pub mod correlations;
 mod defect;
 mod estimate;

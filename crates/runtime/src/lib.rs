@@ -58,5 +58,5 @@ pub mod parts {
 }
 pub use suites::{
     check as check_suite, consent, hides_filters, never_rescales, ot_products, rounds_exactly,
-    unifies,
+    secure_against_client, unifies,
 };

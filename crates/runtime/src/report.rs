@@ -138,6 +138,10 @@ pub struct Report {
     pub model: String,
     /// Name of the suite.
     pub suite: String,
+    /// `client` where a client that sends anything learns no more than its results ([`crate::secure_against_client`]);
+    /// absent where both parties are to follow the protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secure_against: Option<&'static str>,
     /// The settings both parties agreed on.
     #[serde(flatten)]
     pub settings: Settings,
@@ -265,6 +269,7 @@ impl Report {
         Self {
             model: plan.graph().name.clone(),
             suite: plan.graph().suite.clone(),
+            secure_against: crate::secure_against_client(&plan.graph().suite).then_some("client"),
             settings: plan.settings(),
             offered: None,
             inputs,

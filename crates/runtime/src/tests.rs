@@ -3,6 +3,7 @@
 
 mod bands;
 mod batches;
+mod checked;
 mod circuits;
 mod distinguish;
 mod evaluated;

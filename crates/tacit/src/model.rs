@@ -23,6 +23,9 @@ pub struct Description {
     pub name: String,
     /// The suite it was compiled for.
     pub suite: String,
+    /// `client` where the suite is secure against a client that sends anything, as in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secure_against: Option<&'static str>,
     /// SHA-256 of the public part without share widths, in hexadecimal.
     pub digest: String,
     /// What goes in.
@@ -152,6 +155,7 @@ pub fn describe(model: &Model) -> Description {
     Description {
         name: graph.name.clone(),
         suite: graph.suite.clone(),
+        secure_against: runtime::secure_against_client(&graph.suite).then_some("client"),
         digest,
         input: InputDescription {
             shape: graph.input_shape().to_vec(),

@@ -26,6 +26,9 @@ pub use self::options::{ModelOptions, ServeOptions};
 pub struct Offering {
     /// What clients call the model.
     pub name: String,
+    /// `client` where it is secure against a client that sends anything, as in reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secure_against: Option<&'static str>,
     /// SHA-256 of its public graph without share widths.
     pub graph_digest: String,
     /// The commitment to its file; `None` of a file without a salt.
@@ -148,6 +151,7 @@ fn named(
         let name = own.name.clone().or(for_all).unwrap_or_else(|| model.graph.name.clone());
         let budget = own.budget;
         let graph_digest = hexadecimal(&graph::digest(&model.graph));
+        let secure_against = runtime::secure_against_client(&model.graph.suite).then_some("client");
         let card = own.card.as_deref().or(options.card.as_deref().filter(|_| !several));
         let card = card.map(|file| shown(file, own.commitment.as_ref())).transpose()?;
         let (text, card) = card.unzip();
@@ -163,8 +167,14 @@ fn named(
         }
         let commitment = own.commitment.as_ref().map(hexadecimal);
         let name = name.clone();
-        let offering =
-            Offering { name: name.clone(), graph_digest, commitment, card, plan_digests };
+        let offering = Offering {
+            name: name.clone(),
+            secure_against,
+            graph_digest,
+            commitment,
+            card,
+            plan_digests,
+        };
         let served = service::Model::new(name, first, others)?;
         let served = match budget {
             Some(budget) => served.with_budget(budget),

@@ -179,22 +179,24 @@ tags! {
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
     TREE_ROWS = 0x5b, "rows of a walk through trees", ToClient, [Online],
         "The server sends the key and the place of each tree's first test, and two encrypted rows for each test, of which one oblivious transfer opens one.";
-    COMMITTED_BITS = 0x5c, "corrections of committed bits", ToServer, [],
-        "The client commits to bits by its random choices of correlated oblivious transfers (no session runs it).";
-    TAG_WORDS = 0x5d, "words of tags", ToClient, [],
-        "The server sends, for each committed bit, the word that turns its label into its tag (no session runs it).";
-    TAGGED_TABLES = 0x5e, "tagged garbled tables", ToClient, [],
-        "The server, who garbles, sends a chunk of tables whose outputs carry tags (no session runs it).";
-    CHECK_SEED = 0x5f, "seed of a check", ToClient, [],
-        "The server sends the seed of the combinations that are checked (no session runs it).";
-    CHECK_OPENING = 0x60, "opening of a check", ToServer, [],
-        "The client opens masked combinations and commits to their tags (no session runs it).";
-    CHECK_TAGS = 0x61, "tags of a check", ToClient, [],
-        "The server sends the tags that it expects of the combinations (no session runs it).";
-    CHECK_NONCE = 0x62, "nonce of a check", ToServer, [],
-        "The client opens its commitment to the tags (no session runs it).";
-    COMMITTED_KEY = 0x63, "key of a committed secret", ToServer, [],
-        "The client sends the body of the public key of the secret to which it has committed (no session runs it).";
+    COMMITTED_BITS = 0x5c, "corrections of committed bits", ToServer, [Online],
+        "The client commits to bits by its random choices of correlated oblivious transfers.";
+    TAG_WORDS = 0x5d, "words of tags", ToClient, [Online],
+        "The server sends, for each committed bit, the word that turns its label into its tag.";
+    TAGGED_TABLES = 0x5e, "tagged garbled tables", ToClient, [Online],
+        "The server, who garbles, sends a chunk of tables whose outputs carry tags.";
+    CHECK_SEED = 0x5f, "seed of a check", ToClient, [Online],
+        "The server sends the seed of the combinations that are checked.";
+    CHECK_OPENING = 0x60, "opening of a check", ToServer, [Online],
+        "The client opens masked combinations and commits to their tags.";
+    CHECK_TAGS = 0x61, "tags of a check", ToClient, [Online],
+        "The server sends the tags that it expects of the combinations.";
+    CHECK_NONCE = 0x62, "nonce of a check", ToServer, [Online],
+        "The client opens its commitment to the tags.";
+    COMMITTED_KEY = 0x63, "key of a committed secret", ToServer, [Online],
+        "The client sends the body of the public key of the secret to which it has committed.";
+    COMMITTED_KEY_SEED = 0x64, "seed of the key of a committed secret", ToClient, [Online],
+        "The server sends the seed of the uniform half of the public key, when the client has committed to the rest of it.";
 }
 
 /// Returns the row of a number.

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from tacit.compiler.reading import Reading
 
 
+SECURE_AGAINST_CLIENT = "checked"
+"""The suite whose server is secure against a client that sends anything."""
+
+
 @dataclass(frozen=True)
 class CompileOptions:
     """How to quantise a model, and for which protocols."""
@@ -45,6 +49,14 @@ class CompileOptions:
             "each way, for networks of squares; or falcon, which leaks."
         ),
     ] = Suite.AUTO
+    secure_against: Annotated[
+        Literal["client"] | None,
+        typer.Option(
+            help="client: a client that sends anything learns no more of the weights than its results say, by a check "
+            "before them; for chains of linear layers, ReLUs and maximum pools, and with open points of its proof "
+            "(docs/protocols/malicious-client.md). Default: both parties are to follow the protocol."
+        ),
+    ] = None
     calibrate: Annotated[
         Path | None,
         typer.Option(metavar="DATA.npz|TEXTS", help="Example inputs `x`, float32 (or pixels), N first; or .txt, .tsv."),
@@ -217,6 +229,18 @@ class CompileOptions:
     ] = None
 
     @property
+    def protocols(self) -> str:
+        """The suite; raises `BadParameter` where it has no form that is secure against what was named."""
+        if self.secure_against is None:
+            return str(self.suite)
+        if self.suite is not Suite.AUTO or self.nonlinear is not None:
+            raise typer.BadParameter(
+                "models that are secure against their client have protocols of their own; drop --suite and --nonlinear",
+                param_hint="'--secure-against'",
+            )
+        return SECURE_AGAINST_CLIENT
+
+    @property
     def bounds(self) -> tuple[float, float] | None:
         """The range of the input, if it was named."""
         return None if self.input_range is None else interval(self.input_range)
@@ -262,7 +286,7 @@ class CompileOptions:
         from tacit.compiler.reading import own_labels
 
         return Options(
-            suite=str(self.suite),
+            suite=self.protocols,
             weight_bits=self.weight_bits,
             activation_bits=self.activation_bits,
             rounding=self.rounding,

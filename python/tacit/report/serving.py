@@ -27,6 +27,8 @@ def show_offerings(offerings: list[dict[str, Any]]) -> None:
         pins = {"--graph-digest": model["graph_digest"], "--model-commitment": model["commitment"]}
         pins |= {"--plan-digest": plans[0]} if len(plans) == 1 else {}
         terminal.console.print(f"model {model['name']}", highlight=False, markup=False, soft_wrap=True)
+        if model.get("secure_against") == "client":
+            terminal.console.print("  secure against clients that send anything", highlight=False)
         if model["card"] is not None:
             pins["--card-key"] = model["card"]["key"]
         for option, digest in pins.items():

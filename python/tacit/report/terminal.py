@@ -85,6 +85,8 @@ def phase_table(report: dict[str, Any]) -> Table:
         table.add_row(phase, *cells(cost))
     table.add_section()
     table.add_row("total", *cells(report))
+    if report.get("secure_against") == "client":
+        table.caption = "the server is secure against clients that send anything"
     return table
 
 

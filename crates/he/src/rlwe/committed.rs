@@ -40,22 +40,21 @@ impl SecretKey {
         self.coefficients()
     }
 
-    /// As [`SecretKey::public_key`], with the errors, which are at least [`LEAST_ERROR`] and fit
-    /// [`ERROR_BITS`].
+    /// Returns errors of a public key, which are at least [`LEAST_ERROR`] and fit [`ERROR_BITS`].
+    pub fn key_errors(&self, rng: &mut Random) -> Zeroizing<Vec<i64>> {
+        sample::narrow(rng, self.params().degree())
+    }
+
+    /// Returns the body of the public key of `seed` with these `errors`: `errors - a*secret` mod 2^K.
     ///
     /// # Errors
-    /// None for parameters that exist.
-    pub fn public_key_with_errors(
-        &self,
-        seed: &Seed,
-        rng: &mut Random,
-    ) -> Result<(PublicKey, Zeroizing<Vec<i64>>)> {
+    /// [`Error::Shape`] for another number of errors.
+    pub fn public_body(&self, seed: &Seed, errors: &[i64]) -> Result<Vec<u64>> {
         let (params, bits) = (self.params(), self.params().modulus_bits());
+        expect_len("errors of a public key", params.degree(), errors.len())?;
         let product = self.times_secret(&PublicKey::uniform_half(params, seed), bits)?;
-        let errors = sample::narrow(rng, params.degree());
-        let body = product.iter().zip(errors.iter());
-        let body = body.map(|(p, e)| (*e as u64).wrapping_sub(*p) & mask(bits)).collect();
-        Ok((PublicKey::new(params, seed, body)?, errors))
+        let body = product.iter().zip(errors);
+        Ok(body.map(|(p, e)| (*e as u64).wrapping_sub(*p) & mask(bits)).collect())
     }
 }
 
@@ -206,9 +205,10 @@ mod tests {
             sums.map(|sum| ring::word::signed(sum & mask(52), 52)).collect()
         };
         let seed = rng.seed();
-        let (public, errors) = key.public_key_with_errors(&seed, &mut rng).unwrap();
+        let errors = key.key_errors(&mut rng);
+        let body = key.public_body(&seed, &errors).unwrap();
         let a = PublicKey::uniform_half(params, &seed);
-        assert_eq!(phase(public.body(), &a), *errors);
+        assert_eq!(phase(&body, &a), *errors);
         assert!(errors.iter().all(|e| (LEAST_ERROR..LEAST_ERROR + (1 << ERROR_BITS)).contains(e)));
         let values = rng.uniform(2048, 26);
         let fresh = key.encrypt(params, &values, 26, &mut rng).unwrap();

@@ -22,7 +22,7 @@
 use super::gadget::{FORM_FAILURE, growth};
 use super::params::{LEAST_MODULUS_BITS, Params, TABLE};
 use super::rescale::EXACT_BITS;
-use super::sample::{NARROW, WIDE};
+use super::sample::{COVER, NARROW, WIDE};
 use crate::error::{Error, Result};
 
 /// Failure of 2^-40 for one coefficient: how often the error of a stochastic rescale may be above
@@ -52,6 +52,8 @@ pub struct Noise {
     load: Load,
     response_bits: u32,
     responses: u32,
+    /// Deviation of e0.
+    wide: f64,
 }
 
 impl Load {
@@ -76,7 +78,13 @@ impl Load {
 impl Noise {
     /// Makes the noise of a response with `response_bits` = K' bits.
     pub const fn new(params: Params, load: Load, response_bits: u32) -> Self {
-        Self { params, load, response_bits, responses: 1 }
+        Self { params, load, response_bits, responses: 1, wide: WIDE }
+    }
+
+    /// The noise of a response whose e0 covers a key of any errors ([`super::Ciphertext::respond_covered`]).
+    #[must_use]
+    pub const fn covered(self) -> Self {
+        Self { wide: COVER, ..self }
     }
 
     /// The noise of the sum of `responses` responses; the load is that of all of them.
@@ -136,7 +144,7 @@ impl Noise {
     fn phase_proxy(&self) -> f64 {
         let degree = self.params.degree();
         let variance = NARROW * NARROW;
-        let each = variance * (error_norm(degree) + secret_norm(degree)) + WIDE * WIDE;
+        let each = variance * (error_norm(degree) + secret_norm(degree)) + self.wide * self.wide;
         variance * self.load.squares + f64::from(self.responses) * each
     }
 }

@@ -12,6 +12,9 @@ use super::ntt::Kernel;
 use super::sample;
 use crate::error::{Error, Result};
 
+/// Samples of e0.
+type Sampler = fn(&mut Random, usize) -> Zeroizing<Vec<i64>>;
+
 /// What the client gets: N integers of K' bits and one more per kept coefficient.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Response {
@@ -44,6 +47,31 @@ impl Ciphertext {
         bits: u32,
         rng: &mut Random,
     ) -> Result<(Response, Zeroizing<Vec<u64>>)> {
+        self.respond_with(key, keep, bits, (sample::wide, rng))
+    }
+
+    /// [`Ciphertext::respond`] with an e0 of deviation 2^18, which makes the noise a coarse hint whatever the
+    /// errors of the public key are, as long as they are from -32 to 31.
+    ///
+    /// # Errors
+    /// As [`Ciphertext::respond`].
+    pub fn respond_covered(
+        self,
+        key: &PublicKey,
+        keep: &[usize],
+        bits: u32,
+        rng: &mut Random,
+    ) -> Result<(Response, Zeroizing<Vec<u64>>)> {
+        self.respond_with(key, keep, bits, (sample::cover, rng))
+    }
+
+    fn respond_with(
+        self,
+        key: &PublicKey,
+        keep: &[usize],
+        bits: u32,
+        (wide, rng): (Sampler, &mut Random),
+    ) -> Result<(Response, Zeroizing<Vec<u64>>)> {
         self.params.check_within(&key.params())?;
         self.params.check_bits("response bits", bits)?;
         let degree = self.params.degree();
@@ -53,7 +81,7 @@ impl Ciphertext {
         let blind = |half| kernel.product(half, &u, degree as u64).map(Zeroizing::new);
         let (blind0, blind1) = (blind(&key.b)?, blind(&key.a)?);
         let c1 = self.shorten_c1(&blind1, bits, rng);
-        let (c0, hidden) = self.shorten_c0(&blind0, keep, bits, rng);
+        let (c0, hidden) = self.shorten_c0(&blind0, keep, bits, (wide, rng));
         Ok((Response { c1, c0, bits }, hidden))
     }
 
@@ -72,11 +100,11 @@ impl Ciphertext {
         blind: &[u64],
         keep: &[usize],
         bits: u32,
-        rng: &mut Random,
+        (wide, rng): (Sampler, &mut Random),
     ) -> (Vec<u64>, Zeroizing<Vec<u64>>) {
         let modulus_bits = self.params.modulus_bits();
         let hidden = sample::uniform(rng, keep.len(), modulus_bits);
-        let error = sample::wide(rng, keep.len());
+        let error = wide(rng, keep.len());
         let terms = keep.iter().zip(hidden.iter()).zip(error.iter());
         let sums = terms.map(|((index, r), e)| {
             let at = |half: &[u64]| half.get(*index).copied().unwrap_or_default();

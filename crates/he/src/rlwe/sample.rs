@@ -12,6 +12,9 @@ pub(crate) const NARROW: f64 = 3.2;
 /// Deviation of the wide Gaussian: sqrt(sum of LEVELS^2) * 3.2, just below 2^12.
 pub(crate) const WIDE: f64 = 4095.19;
 
+/// Deviation of the covering Gaussian, of [`LEVELS`] and [`COVERING`]: just below 2^18.
+pub(crate) const COVER: f64 = 262_143.82;
+
 /// `TABLE[k]` = 2^63 * P(|X| <= k) for the discrete Gaussian of deviation 3.2,
 /// rounded; the rest of the tail is below 2^-63.
 const TABLE: [u64; 29] = [
@@ -54,6 +57,10 @@ const TABLE: [u64; 29] = [
 /// The worst level is the first, with 2^-57.
 const LEVELS: [i64; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1135];
 
+/// Multipliers of the samples that make a wide Gaussian a covering one, each about half the deviation that
+/// is there.
+const COVERING: [i64; 7] = [2048, 4096, 8192, 16_384, 32_768, 65_536, 31_369];
+
 /// `count` integers uniform below 2^bits, expanded from a public seed.
 pub(crate) fn expand(seed: &Seed, domain: u64, count: usize, bits: u32) -> Vec<u64> {
     Prg::new(seed, domain).uniform(count, bits)
@@ -78,6 +85,12 @@ pub(crate) fn narrow(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
 /// `count` samples of deviation [`WIDE`], close to a discrete Gaussian ([`LEVELS`]).
 pub(crate) fn wide(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
     combine(rng, count, &LEVELS)
+}
+
+/// `count` samples of deviation [`COVER`], close to a discrete Gaussian.
+pub(crate) fn cover(rng: &mut Random, count: usize) -> Zeroizing<Vec<i64>> {
+    let levels: Vec<i64> = LEVELS.into_iter().chain(COVERING).collect();
+    combine(rng, count, &levels)
 }
 
 /// Words are drawn in multiples of this; the rest of the last ones is dropped.
@@ -143,6 +156,7 @@ mod tests {
         for (samples, deviation) in [
             (narrow(&mut rng, COUNT), NARROW),
             (wide(&mut rng, COUNT / 16), WIDE),
+            (cover(&mut rng, COUNT / 16), COVER),
             (ternary(&mut rng, COUNT), (2f64 / 3.0).sqrt()),
         ] {
             let scale = (COUNT as f64 / samples.len() as f64).sqrt();
@@ -173,6 +187,8 @@ mod tests {
     fn the_wide_deviation_is_that_of_its_levels() {
         let squares: i64 = LEVELS.iter().map(|level| level * level).sum();
         assert!((NARROW * (squares as f64).sqrt() - WIDE).abs() < 0.01);
+        let covering = squares + COVERING.iter().map(|level| level * level).sum::<i64>();
+        assert!((NARROW * (covering as f64).sqrt() - COVER).abs() < 0.01);
         let mut before: f64 = NARROW;
         for level in &LEVELS[1..] {
             let spread = (*level as f64 / before).powi(2) + NARROW.powi(-2);

@@ -41,7 +41,7 @@ type Opening = Packed<{ tags::CHECK_OPENING }>;
 /// Server to client: the tags it expects.
 type Expected = Packed<{ tags::CHECK_TAGS }>;
 /// Client to server: the nonce of the commitment.
-type NonceMessage = Bytes<{ tags::CHECK_NONCE }>;
+pub(super) type NonceMessage = Bytes<{ tags::CHECK_NONCE }>;
 
 /// Bytes of the seed.
 const SEED: usize = 16;

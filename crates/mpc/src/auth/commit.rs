@@ -33,9 +33,20 @@ pub struct ServerBits {
 /// # Errors
 /// [`wire::Error::Misuse`] for another number of correlations, [`wire::Error::Transport`].
 pub fn commit(ch: &mut Channel, ots: ReceiverBatch, planes: Vec<Bits>) -> Result<ClientBits> {
+    commit_with(ch, ots, planes, |_| {})
+}
+
+/// [`commit`], which does something to the corrections before it sends them.
+pub(crate) fn commit_with(
+    ch: &mut Channel,
+    ots: ReceiverBatch,
+    planes: Vec<Bits>,
+    change: impl FnOnce(&mut Bits),
+) -> Result<ClientBits> {
     let mut all = Zeroizing::new(Bits::default());
     planes.iter().for_each(|plane| all.extend(plane));
-    let (corrections, labels) = ots.commit(&all)?;
+    let (mut corrections, labels) = ots.commit(&all)?;
+    change(&mut corrections);
     ch.send(&Corrections::new(vec![(lane(all.len()), Values::Planes(vec![corrections]))]))?;
     Ok(ClientBits { planes, labels })
 }

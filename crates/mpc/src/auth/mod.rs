@@ -12,12 +12,14 @@
 //!
 //! Tags are linear: what both parties apply to their parts ([`Values::linear`], [`Keys::linear`])
 //! gives the result's tags without a message. Phases of RLWE are linear in the secret key, to which
-//! the client commits (`lattice`). No command runs any of this yet.
+//! the client commits (`lattice`). Whole networks run on these in [`crate::checked`].
 
 mod check;
 mod combine;
 mod commit;
-pub(crate) mod lattice;
+#[cfg(any(test, feature = "testing"))]
+mod insist;
+mod lattice;
 mod tag;
 mod values;
 
@@ -29,7 +31,13 @@ pub use check::{
     BOUND, COMBINATIONS, COVER_BITS, SmallKeys, SmallValues, check_client, check_cost,
     check_server, cover_planes,
 };
+pub(crate) use commit::commit_with;
 pub use commit::{ClientBits, ServerBits, accept, accept_random, commit, commit_cost, random};
-pub use lattice::{ClientKey, ServerKey, accept_key, commit_key, key_cost, key_ots};
+#[cfg(any(test, feature = "testing"))]
+pub use insist::insist_client;
+pub use lattice::{
+    AcceptedKey, ClientKey, CommittedKey, KeyTags, ServerKey, TaggedKey, accept_key, commit_key,
+    key_costs, key_ots,
+};
 pub use tag::{tag_client, tag_cost, tag_server};
 pub use values::{Keys, Values};

@@ -1,7 +1,6 @@
 //! Clients that keep to the protocol, clients that do not, and a server that does not.
 
 mod layer;
-mod mlp;
 mod parts;
 
 use gc::tagged::{ALPHA_BITS, BitTags, MacKeys};

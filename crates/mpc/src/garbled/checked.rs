@@ -17,12 +17,13 @@ use std::sync::Arc;
 
 use gc::tables::chunks_of;
 use gc::tagged::{MacKeys, TaggedBatch, evaluate, garble};
-use gc::{Builder, Ring, Tables};
+use gc::{Builder, Ring, Tables, Word};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::{Channel, Cost, Error, Result, Role, tags};
 use zeroize::Zeroizing;
 
+use super::plan::positions;
 use super::shape::{Entrance, Function};
 use crate::auth::{ClientBits, Keys, ServerBits, Values};
 use crate::bytes::Bytes;
@@ -40,6 +41,10 @@ pub struct Checked {
     from: u32,
     skip: u32,
     low: i64,
+    /// Values that go in, and which of them each word of each instance is, word after word, where there are
+    /// several.
+    inputs: usize,
+    positions: Option<Arc<[usize]>>,
 }
 
 impl Checked {
@@ -63,10 +68,73 @@ impl Checked {
         let (result, signed) = then.clipped(&mut builder, &value);
         builder.output(&result, signed);
         let batch = TaggedBatch::new(Arc::new(builder.finish()?), count, vec![to])?;
-        Ok(Self { batch, entrance, from, skip, low: then.low() })
+        let low = then.low();
+        Ok(Self { batch, entrance, from, skip, low, inputs: count, positions: None })
     }
 
-    /// Returns the number of values.
+    /// Plans `then` of the maximum of each window, `windows` being positions below `inputs`, of values as
+    /// [`Checked::map`] has them. Low bits are dropped before the maximum and clipped after it, once a window.
+    ///
+    /// # Errors
+    /// As [`Checked::map`]; [`Error::Misuse`] for an empty window or one beyond the inputs.
+    pub fn maximum(
+        (inputs, windows): (usize, &[Vec<usize>]),
+        (from, skip): (u32, u32),
+        width: u32,
+        then: Function,
+        to: u32,
+    ) -> Result<Self> {
+        let positions = positions(inputs, windows)?;
+        let bits = from.checked_sub(skip).filter(|_| from <= 64).unwrap_or(0);
+        let entrance = Entrance::signed(Ring::Power(bits), width, then.offset()?, then.drop)?;
+        let mut builder = Builder::new();
+        let values = (0..positions.len() / windows.len().max(1)).map(|_| {
+            let moved = entrance.reconstruct(&mut builder);
+            (then.dropped(&moved), Word::new())
+        });
+        let values = values.collect();
+        let (largest, _) = builder.largest(values).unwrap_or_default();
+        let (result, signed) = then.clipped(&mut builder, &largest);
+        builder.output(&result, signed);
+        let batch = TaggedBatch::new(Arc::new(builder.finish()?), windows.len(), vec![to])?;
+        let (low, positions) = (then.low(), Some(positions.into()));
+        Ok(Self { batch, entrance, from, skip, low, inputs, positions })
+    }
+
+    /// Plans the position, shared mod 2^to, of the largest of `classes` values as [`Checked::map`] has them
+    /// without their `drop` lowest bits, the first of equal ones.
+    ///
+    /// # Errors
+    /// As [`Checked::map`].
+    pub fn top(
+        classes: usize,
+        (from, skip): (u32, u32),
+        width: u32,
+        drop: u32,
+        to: u32,
+    ) -> Result<Self> {
+        let bits = from.checked_sub(skip).filter(|_| from <= 64).unwrap_or(0);
+        let entrance = Entrance::signed(Ring::Power(bits), width, 0, drop)?;
+        let index_bits = classes.max(2).next_power_of_two().ilog2() as usize;
+        let mut builder = Builder::new();
+        let entries = (0..classes as i64).map(|at| {
+            let value = entrance.reconstruct(&mut builder);
+            (value.into_iter().skip(drop as usize).collect(), Builder::constant(at, index_bits))
+        });
+        let entries = entries.collect();
+        let (_, at) = builder.largest(entries).unwrap_or_default();
+        builder.output(&at, false);
+        let batch = TaggedBatch::new(Arc::new(builder.finish()?), 1, vec![to])?;
+        let positions = Some((0..classes).collect());
+        Ok(Self { batch, entrance, from, skip, low: 0, inputs: classes, positions })
+    }
+
+    /// Returns the number of values that go in.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Returns the number of results.
     pub fn count(&self) -> usize {
         self.batch.count()
     }
@@ -92,13 +160,34 @@ impl Checked {
         self.skip as usize..(self.skip + self.entrance.ring.bits()) as usize
     }
 
-    /// The server's bits.
+    /// Labels that lie plane by plane, each of all values, in the order of the circuits' inputs: word by
+    /// word its bits, each of all instances.
+    fn in_order(&self, labels: &[u128]) -> Zeroizing<Vec<u128>> {
+        let Some(positions) = &self.positions else { return Zeroizing::new(labels.to_vec()) };
+        let planes = || labels.chunks_exact(self.inputs.max(1));
+        let word = |values: &[usize]| {
+            let plane =
+                |plane: &[u128]| values.iter().filter_map(|at| plane.get(*at)).copied().collect();
+            planes().flat_map(|bits| -> Vec<u128> { plane(bits) }).collect::<Vec<u128>>()
+        };
+        Zeroizing::new(positions.chunks(self.count()).flat_map(word).collect())
+    }
+
+    /// The server's bits, in that order.
     fn entered(&self, x: &Share) -> Zeroizing<Vec<Bits>> {
         let ring = self.entrance.ring;
         let moved = ring.of_signed(self.entrance.moved);
         let enter = |word: &u64| ring.add(ring.reduce(word >> self.skip), moved);
         let words: Zeroizing<Vec<u64>> = Zeroizing::new(x.words().iter().map(enter).collect());
-        Zeroizing::new((0..ring.bits()).map(|bit| Bits::of_words(&words, bit)).collect())
+        let bits = |words: &[u64]| -> Vec<Bits> {
+            (0..ring.bits()).map(|bit| Bits::of_words(words, bit)).collect()
+        };
+        let Some(positions) = &self.positions else { return Zeroizing::new(bits(&words)) };
+        let word = |values: &[usize]| {
+            let some = values.iter().filter_map(|at| words.get(*at)).copied();
+            bits(&Zeroizing::new(some.collect::<Vec<u64>>()))
+        };
+        Zeroizing::new(positions.chunks(self.count()).flat_map(word).collect())
     }
 }
 
@@ -109,7 +198,7 @@ impl Checked {
 pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Values> {
     let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
     let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
-    let shares = evaluate(&plan.batch, tables, bits.labels(plan.planes()))?;
+    let shares = evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?;
     let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
     Ok(Values::of_circuit(share, plan.to()))
 }
@@ -128,12 +217,12 @@ pub fn server(
     x: &Share,
     rng: &mut Random,
 ) -> Result<(Share, Keys)> {
-    if (x.len(), x.bits()) != (plan.count(), plan.from) {
+    if (x.len(), x.bits()) != (plan.inputs, plan.from) {
         return Err(Error::misuse("a share that does not fit its tagged circuit"));
     }
-    let (zeros, entered) = (bits.zeros(plan.planes()), plan.entered(x));
+    let (zeros, entered) = (plan.in_order(bits.zeros(plan.planes())), plan.entered(x));
     let send = &mut |chunk| ch.send(&Chunk::new(chunk));
-    let shares = garble(&plan.batch, keys, zeros, &entered, rng, send)?;
+    let shares = garble(&plan.batch, keys, &zeros, &entered, rng, send)?;
     let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
     let low = plan.low as u64 & mask(plan.to());
     let values = share.values.iter().map(|value| value.wrapping_add(low)).collect();

@@ -200,7 +200,7 @@ impl Garbled {
 }
 
 /// The positions of every window's words, word after word.
-fn positions(inputs: usize, windows: &[Vec<usize>]) -> Result<Vec<usize>> {
+pub(super) fn positions(inputs: usize, windows: &[Vec<usize>]) -> Result<Vec<usize>> {
     let fits = |window: &Vec<usize>| !window.is_empty() && window.iter().all(|at| *at < inputs);
     if windows.is_empty() || !windows.iter().all(fits) {
         return Err(Error::misuse("an empty window or one beyond its input"));

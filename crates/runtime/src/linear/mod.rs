@@ -2,6 +2,7 @@
 //! file per protocol, each an implementation of [`LinearProtocol`](crate::step::LinearProtocol).
 
 pub mod bands;
+pub mod checked;
 pub mod coefficient;
 pub mod lola;
 pub mod ot_matmul;

@@ -149,6 +149,10 @@ impl Plan {
             }
             for (index, step) in steps {
                 let mut touched = peak.touch(held + step.linear_memory());
+                if step.correlated() > 0 {
+                    let made = schedules.correlated(step.correlated());
+                    parts.push(Part::new(Phase::Preprocess, None, made));
+                }
                 for (demand, spent) in step.parts() {
                     if step.feeds_itself() {
                         let made =

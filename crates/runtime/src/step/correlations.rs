@@ -79,7 +79,7 @@ impl Ots {
 #[derive(Clone, Debug)]
 pub(crate) struct Schedules {
     client_sends: Schedule,
-    server_sends: Schedule,
+    pub(super) server_sends: Schedule,
     /// What had been made before [`Schedules::first`], until the rest of its demand is made.
     first: Option<[CorrelationCounts; 2]>,
 }
@@ -333,7 +333,7 @@ impl Schedules {
     }
 
     /// Correlations made so far, those that the client sends first.
-    fn made(&self) -> [CorrelationCounts; 2] {
+    pub(super) fn made(&self) -> [CorrelationCounts; 2] {
         [self.client_sends.made(), self.server_sends.made()]
     }
 }

@@ -57,6 +57,12 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         Vec::new()
     }
 
+    /// Returns the random correlated OTs that the layer takes as they are when it runs; the server sends
+    /// in them. None by default.
+    fn correlated(&self) -> usize {
+        0
+    }
+
     /// What the products take online in a session without a store.
     fn spent(&self) -> Spent;
 

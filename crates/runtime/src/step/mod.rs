@@ -6,6 +6,7 @@
 
 pub mod composed;
 pub mod context;
+pub(crate) mod correlated;
 pub mod correlations;
 mod costs;
 pub mod keys;
@@ -181,7 +182,12 @@ impl Step {
 
     /// Returns whether it makes its correlations itself, slice by slice.
     pub fn feeds_itself(&self) -> bool {
-        self.sliced().any(|sliced| sliced.len() > 1)
+        self.correlated() > 0 || self.sliced().any(|sliced| sliced.len() > 1)
+    }
+
+    /// Correlated OTs that it takes as they are, before all others.
+    pub(crate) fn correlated(&self) -> usize {
+        self.linear().map_or(0, LinearProtocol::correlated)
     }
 
     /// Correlations to be made before the segment that it is in.

@@ -6,8 +6,9 @@ use mpc::compare::Radix;
 use mpc::maximum::{Maximum, Tournament};
 use mpc::truncate::Truncate;
 use mpc::{Correlations, Demand, Protocol, Share};
-use wire::{Channel, Cost, Phase, Result};
+use wire::{Channel, Cost, Error, Phase, Result};
 
+use super::correlated::Correlated;
 use super::correlations::{CorrelationSource, MOST_BYTES, pad_bytes};
 use super::spent::Spent;
 
@@ -240,6 +241,20 @@ pub enum Feed<'a> {
 }
 
 impl Feed<'_> {
+    /// Makes correlated OTs that a layer takes as they are.
+    pub(crate) fn correlated(&mut self, channel: &mut Channel, count: usize) -> Result<Correlated> {
+        match self {
+            Self::Ready(_) => {
+                Err(Error::internal("a layer that takes its correlations unprepared"))
+            }
+            Self::Later(source, step) => {
+                let made = source.correlated(channel, count)?;
+                channel.enter(Phase::Online, Some(*step));
+                Ok(made)
+            }
+        }
+    }
+
     fn take(&mut self, channel: &mut Channel, demand: &Demand) -> Result<Correlations> {
         match self {
             Self::Ready(correlations) => correlations.split(channel.role(), demand),

@@ -3,6 +3,7 @@
 
 mod auto;
 mod chain;
+pub(crate) mod checked;
 mod circuits;
 mod comet;
 mod ending;
@@ -41,7 +42,7 @@ use siblings::Siblings;
 use suite::Suite;
 
 /// The suites of this version, in the order in which they are compared.
-static BUILT_IN: [&Suite; 8] = [
+static BUILT_IN: [&Suite; 9] = [
     &auto::SUITE,
     &ufo::SUITE,
     &gala::SUITE,
@@ -50,6 +51,7 @@ static BUILT_IN: [&Suite; 8] = [
     &comet::SUITE,
     &lola::SUITE,
     &falcon_published::SUITE,
+    &checked::SUITE,
 ];
 
 /// Returns all suites: those of this version, then those that were registered.
@@ -125,6 +127,11 @@ pub fn never_rescales(suite: &str) -> bool {
 /// Returns whether the linear layers of `suite` are products by oblivious transfer.
 pub fn ot_products(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.ot_products)
+}
+
+/// Returns whether `suite` is secure against a client that sends anything.
+pub fn secure_against_client(suite: &str) -> bool {
+    named(suite).is_ok_and(|suite| suite.secure_against_client)
 }
 
 /// Whether the planner may give shares of models for `suite` other widths.

@@ -35,6 +35,9 @@ pub struct Suite {
     pub never_rescales: bool,
     /// Whether linear layers are products by oblivious transfer.
     pub ot_products: bool,
+    /// Whether a client that sends anything learns no more than its results, as far as
+    /// docs/protocols/malicious-client.md argues it.
+    pub secure_against_client: bool,
     /// Whether the planner may give shares other widths than those of the compiled model.
     pub plans_widths: bool,
 }
@@ -66,6 +69,7 @@ impl Suite {
         unifies: false,
         never_rescales: false,
         ot_products: false,
+        secure_against_client: false,
         plans_widths: false,
     };
 

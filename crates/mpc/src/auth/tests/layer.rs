@@ -3,20 +3,15 @@
 
 use gc::tagged::{ALPHA_BITS, BitTags, MacKeys};
 use graph::{Conv, Linear, Rounding};
-use he::rlwe::{Fresh, Params, SecretKey};
+use he::rlwe::{Fresh, Params};
 use ot::ideal::deal;
 use ot::{ReceiverBatch, SenderBatch};
 use ring::word::{mask, signed};
-use ring::{Bits, Random, Seed};
+use ring::{Bits, Random};
 use wire::testing::{Outcome, run_pair};
-use wire::{Channel, Cost, Error, Result};
+use wire::{Channel, Cost, Result};
 
-use super::super::check::{
-    ACCEPTED, BOUND, finish_client, receive_seed, shown_small, shown_zero, small_sums_client,
-    sums_client,
-};
-use super::super::combine::ZERO;
-use super::super::lattice::commit_secret;
+use super::super::check::{ACCEPTED, BOUND};
 use super::super::*;
 use super::is_peer;
 use crate::garbled::checked::{self, Checked};
@@ -31,7 +26,6 @@ const X: u32 = 8;
 const OUT: u32 = 12;
 const SHIFT: u32 = 13;
 const P: u32 = 26;
-const SEED: Seed = Seed([7; 16]);
 
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,8 +126,10 @@ impl Case {
     fn cost(&self) -> Cost {
         let [inputs, phases, covers, masks] = self.plans();
         let modulus = self.params().modulus_bits() + ALPHA_BITS;
-        key_cost(self.params())
+        key_costs(self.params())
             .unwrap()
+            .into_iter()
+            .collect::<Cost>()
             .then(commit_cost(X as usize, INPUTS))
             .then(tag_cost(&inputs))
             .then(self.layer.cost())
@@ -154,13 +150,12 @@ impl Case {
         does: Client,
         rng: &mut Random,
     ) -> Result<ClientKey> {
-        if does != Client::PublicKey {
-            return commit_key(ch, ots, self.params(), &SEED, rng);
+        let mut key = commit_key(ch, ots, self.params(), rng)?;
+        if does == Client::PublicKey {
+            let error = &mut key.errors[3];
+            *error += if *error > 0 { -1 } else { 1 };
         }
-        let secret = SecretKey::generate(self.params(), rng).unwrap();
-        let (public, mut errors) = secret.public_key_with_errors(&SEED, rng).unwrap();
-        errors[3] += if errors[3] > 0 { -1 } else { 1 };
-        commit_secret(ch, ots, (secret, public.body().to_vec()), &errors, &SEED)
+        key.tag(ch)?.publish(ch)
     }
 
     fn client(&self, ch: &mut Channel, mut ots: ReceiverBatch, does: Client) -> Result<Values> {
@@ -198,7 +193,14 @@ impl Case {
         let small = SmallValues { errors: &errors, masks: &smalls, covers: &cover };
         match does {
             Client::Honest => check_client(ch, &relations, &zeros, Some(small), &mut rng)?,
-            _ => cheat(ch, (&relations, &zeros), small, does, &mut rng)?,
+            _ => {
+                let denies = |opened: &mut [Vec<u64>]| {
+                    if matches!(does, Client::Denies(..)) {
+                        opened[1].iter_mut().for_each(|low| *low = (*low).min(ACCEPTED as u64));
+                    }
+                };
+                insist_client(ch, &relations, &zeros, small, &mut rng, &denies)?;
+            }
         }
         Ok(results)
     }
@@ -208,7 +210,8 @@ impl Case {
         let keys = MacKeys::new(*ots.delta(), &mut rng);
         let [inputs, phases, covers, masks] = self.plans();
         let [key, x, p, y, zeros, smalls] = self.ots().map(|count| ots.split_off(count));
-        let key = accept_key(ch, key, self.params(), &SEED, &keys, &mut rng)?;
+        let key = accept_key(ch, key, self.params())?.tag(ch, &keys, &mut rng)?;
+        let key = key.receive(ch, &keys)?;
         let committed = accept(ch, x, X as usize, INPUTS)?;
         let of_z = tag_server(ch, &inputs, &keys, &committed, &mut rng)?;
         let z = Share::new(self.x[1].clone(), OUT + SHIFT);
@@ -243,42 +246,6 @@ impl Case {
 
 pub(super) fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
     (0..bits).map(|bit| Bits::of_words(words, bit)).collect()
-}
-
-/// The check of a client that opens what follows from values whose relations do not hold.
-pub(super) fn cheat_all(
-    ch: &mut Channel,
-    relations: &[Values],
-    masks: &Values,
-    small: SmallValues<'_>,
-    rng: &mut Random,
-) -> Result<()> {
-    cheat(ch, (relations, masks), small, Client::Shifts(0, 0), rng)
-}
-
-/// The check of a client that opens what an honest one would not.
-fn cheat(
-    ch: &mut Channel,
-    (relations, masks): (&[Values], &Values),
-    small: SmallValues<'_>,
-    does: Client,
-    rng: &mut Random,
-) -> Result<()> {
-    let seed = receive_seed(ch)?;
-    let modulus = relations.iter().map(Values::modulus).max().unwrap();
-    let zero = shown_zero(&sums_client(&seed, ZERO, relations, masks, modulus)?, modulus);
-    let (sums, modulus) = small_sums_client(&seed, small)?;
-    let mut small = shown_small(&sums, modulus);
-    if matches!(does, Client::Denies(..)) {
-        small.opened[0].iter_mut().for_each(|low| *low = (*low).min(ACCEPTED as u64));
-    }
-    match finish_client(ch, &seed, vec![zero, small], rng) {
-        // A client that cheats does not stop where an honest one would.
-        Err(Error::Peer { .. }) => {
-            ch.send(&crate::bytes::Bytes::<{ wire::tags::CHECK_NONCE }>(vec![0; 32]))
-        }
-        other => other,
-    }
 }
 
 #[test]

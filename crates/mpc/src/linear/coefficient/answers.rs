@@ -107,7 +107,11 @@ impl Maker<'_> {
         let sums = places.iter().map(sum).collect::<Result<_>>()?;
         let answer = |(cipher, place, mut rng): (Ciphertext, Place, Random)| {
             let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-            let answered = cipher.respond(key, &keep, layer.response_bits, &mut rng);
+            let (bits, rng) = (layer.response_bits, &mut rng);
+            let answered = match layer.covered {
+                false => cipher.respond(key, &keep, bits, rng),
+                true => cipher.respond_covered(key, &keep, bits, rng),
+            };
             let (response, hidden) = answered.map_err(misuse)?;
             Ok((to, vec![response.c1, response.c0], hidden))
         };

@@ -1,9 +1,9 @@
-//! Fully connected layers under a key to which the client has committed: its phases have tags.
+//! Linear layers under a key to which the client has committed: its phases have tags.
 //!
 //! | | |
 //! |---|---|
 //! | In | the client's integers z with tags mod 2^(P+40) and the server's shares, mod 2^P; weights; keys |
-//! | Out | the client: phases mod 2^K' with tags, and the errors of its encryptions, which are to be found small; the server: its shares mod 2^out, and the keys of both |
+//! | Out | the client: phases mod 2^K' with tags, and the errors of its encryptions, which are to be found small; the server: its shares mod 2^out, or mod 2^(P+4) of exact layers, and the keys of both |
 //! | Reveals | ciphertexts to the server; to the client phases masked by uniform R |
 //! | Security | nothing is said to hold before the check of the errors and of the key ([`crate::auth`]) |
 //! | Cost | as a layer of the largest modulus of its degree ([`Layer::cost`]) |
@@ -14,13 +14,14 @@
 
 use gc::tagged::{ALPHA_BITS, MacKeys};
 use graph::{Linear, Rounding};
-use he::rlwe::{Fresh, Params};
+use he::rlwe::noise::PER_TENSOR;
+use he::rlwe::{EXACT_BITS, Fresh, Params};
 use ring::word::mask;
 use wire::{Channel, Error, Packed, Result};
 use zeroize::Zeroizing;
 
 use super::answers::{Maker, Parts, Server, send_all, tiles};
-use super::layer::{Chosen, INPUTS, Layer, RESPONSES, parameters, payload};
+use super::layer::{Chosen, INPUTS, Layer, MOST_CIPHERTEXTS, RESPONSES, parameters, payload};
 use super::packing::{Folding, Place};
 use super::product::ServerWeights;
 use super::shares::server_share;
@@ -32,30 +33,39 @@ use crate::linear::transport::{
 };
 use crate::share::Share;
 
-/// Plans `linear`, fully connected and rounded stochastically, for results of `out_bits` under a key of
-/// `params`: of all packings for its degree that of the fewest bytes. The larger the modulus, the farther
-/// values stand above errors, and the less an error within the bound is worth.
+/// Plans `linear`, without an addend, for results of `out_bits` under a key of `params`: of all packings for
+/// its degree that of the fewest bytes. The larger the modulus, the farther values stand above errors, and
+/// the less an error within the bound is worth.
 ///
 /// # Errors
 /// [`Error::Misuse`] for other layers, and where no packing holds the precision.
 pub fn plan(linear: &Linear, out_bits: u32, params: Params) -> Result<Layer> {
-    let plain = linear.conv.is_fully_connected() && linear.addend.is_none();
-    if !plain || linear.rounding != Rounding::Stochastic {
-        return Err(Error::misuse("tags of phases of another layer than a fully connected one"));
+    if linear.addend.is_some() {
+        return Err(Error::misuse("tags of phases of a layer with an addend"));
     }
     let mut best: Option<(u64, Layer)> = None;
     for packing in Folding::candidates(&linear.conv, 1, params.degree(), 0) {
+        if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
+            continue;
+        }
         let weights = packing.weights_per_response();
         let least = parameters(linear, out_bits, params.degree(), weights);
         let Some(least) = least.filter(|least| least.params.within(&params)) else { continue };
         let chosen = Chosen { params, ..least };
         let bytes = payload(&packing, chosen);
-        if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) {
-            best = Some((bytes, Layer::of(linear, out_bits, packing, chosen)));
+        let layer = Layer { covered: true, ..Layer::of(linear, out_bits, packing, chosen) };
+        if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) && is_exact(&layer) {
+            best = Some((bytes, layer));
         }
     }
     let none = || Error::misuse("no packing of a layer whose phases have tags; narrow its values");
     best.map(|(_, layer)| layer).ok_or_else(none)
+}
+
+/// Whether an exact layer is that but for a probability of 2^-66 a value, under the larger e0.
+fn is_exact(layer: &Layer) -> bool {
+    let (bits, margin) = (layer.plain_bits + EXACT_BITS, f64::from(1 << (EXACT_BITS - 1)));
+    layer.rounding == Rounding::Stochastic || layer.noise().rescale_error(bits, PER_TENSOR) < margin
 }
 
 /// Encrypts the client's integers and decrypts the responses: phases mod 2^K', and the errors of each

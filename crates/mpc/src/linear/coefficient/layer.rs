@@ -57,6 +57,8 @@ pub struct Layer {
     pub(super) out_bits: u32,
     pub(super) rounding: Rounding,
     pub(super) addend: Option<i64>,
+    /// Whether e0 covers a key of any errors.
+    pub(super) covered: bool,
 }
 
 impl Layer {
@@ -163,7 +165,14 @@ impl Layer {
             out_bits,
             rounding: linear.rounding,
             addend: linear.addend,
+            covered: false,
         }
+    }
+
+    /// The noise of a response.
+    pub(super) fn noise(&self) -> noise::Noise {
+        let noise = noise::Noise::new(self.params, self.load(), self.response_bits);
+        if self.covered { noise.covered() } else { noise }
     }
 
     /// Returns the encryption parameters.
@@ -196,6 +205,11 @@ impl Layer {
         self.plain_bits
     }
 
+    /// Returns K', the width of the phases of responses.
+    pub fn phase_bits(&self) -> u32 {
+        self.response_bits
+    }
+
     /// Returns the width of the resulting shares.
     pub fn result_bits(&self) -> u32 {
         match self.rounding {
@@ -219,8 +233,7 @@ impl Layer {
     /// Returns a bound on the probability that a result of a run is off by more than its width has
     /// room for, or an exact one by anything.
     pub fn failure(&self) -> f64 {
-        let noise = noise::Noise::new(self.params, self.load(), self.response_bits);
-        self.outputs() as f64 * self.rescaling().failure(noise)
+        self.outputs() as f64 * self.rescaling().failure(self.noise())
     }
 
     /// Returns what a run costs.

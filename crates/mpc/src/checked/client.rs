@@ -1,0 +1,150 @@
+//! The client's end.
+
+use he::rlwe::Fresh;
+use ot::ReceiverBatch;
+use ring::Bits;
+use ring::word::mask;
+use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
+
+use super::conduct::{Conduct, Honest};
+use super::{Network, Stage, Tags};
+use crate::auth::{
+    ClientKey, SmallValues, Values, check_client, commit, commit_key, commit_with, cover_planes,
+    key_ots, random, tag_client,
+};
+use crate::garbled::checked as circuits;
+use crate::linear::coefficient::{Worker, checked as linear};
+use crate::open;
+use crate::share::Share;
+
+/// What the client holds between layers.
+struct Run {
+    ots: ReceiverBatch,
+    key: ClientKey,
+    /// What is to be zero.
+    relations: Vec<Values>,
+    /// What is to be small.
+    errors: Vec<Values>,
+    masks: [Values; 2],
+    covers: Values,
+}
+
+/// Runs a network on `input`; returns the results mod 2^result_bits.
+///
+/// # Errors
+/// [`Error::Misuse`] for another number of inputs or of correlations, [`Error::Peer`] also where the tags
+/// that the server expects are not the client's: the session ends, and the input must not be sent again
+/// under its keys; [`Error::Transport`].
+pub fn client(
+    ch: &mut Channel,
+    network: &Network,
+    ots: ReceiverBatch,
+    input: &[i64],
+    worker: &mut Worker<'_>,
+) -> Result<Vec<u64>> {
+    let (run, words) = upto_check(ch, network, ots, input, worker, &Honest)?;
+    let small = SmallValues { errors: &run.errors, masks: &run.masks[1], covers: &run.covers };
+    check_client(ch, &run.relations, &run.masks[0], Some(small), worker.rng)?;
+    open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+}
+
+/// [`client`] that does what `conduct` says, and goes on where an honest one would stop.
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::missing_errors_doc)]
+pub fn client_as(
+    ch: &mut Channel,
+    network: &Network,
+    ots: ReceiverBatch,
+    input: &[i64],
+    worker: &mut Worker<'_>,
+    conduct: &dyn Conduct,
+) -> Result<Vec<u64>> {
+    let (run, words) = upto_check(ch, network, ots, input, worker, conduct)?;
+    let small = SmallValues { errors: &run.errors, masks: &run.masks[1], covers: &run.covers };
+    let change = |opened: &mut [Vec<u64>]| conduct.opening(opened);
+    crate::auth::insist_client(ch, &run.relations, &run.masks[0], small, worker.rng, &change)?;
+    open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+}
+
+/// All layers: what the check is about, and the client's shares of the results.
+fn upto_check(
+    ch: &mut Channel,
+    network: &Network,
+    ots: ReceiverBatch,
+    input: &[i64],
+    worker: &mut Worker<'_>,
+    conduct: &dyn Conduct,
+) -> Result<(Run, Zeroizing<Vec<u64>>)> {
+    if input.len() != network.inputs() || ots.len() != network.ots() {
+        return Err(Error::misuse("inputs or correlations that do not fit their network"));
+    }
+    let (mut run, mut z) = Run::begin(ch, network, ots, input, worker, conduct)?;
+    for (at, stage) in network.stages.iter().enumerate() {
+        z = run.stage(ch, (at, stage), &z, worker, conduct)?;
+    }
+    let low = |value: &u128| *value as u64 & mask(network.result_bits);
+    let words = Zeroizing::new(z.values().iter().map(low).collect());
+    Ok((run, words))
+}
+
+impl Run {
+    /// Everything before the first layer, whose tagged inputs are returned.
+    fn begin(
+        ch: &mut Channel,
+        network: &Network,
+        mut ots: ReceiverBatch,
+        input: &[i64],
+        worker: &mut Worker<'_>,
+        conduct: &dyn Conduct,
+    ) -> Result<(Self, Values)> {
+        let Tags { inputs, covers, masks } = &network.tags;
+        let (low, bits) = (network.entered.low, network.entered.bits);
+        let moved = |x: &i64| x.wrapping_sub(low) as u64 & mask(bits);
+        let words: Zeroizing<Vec<u64>> = Zeroizing::new(input.iter().map(moved).collect());
+        let key_ots = ots.split_off(key_ots(network.params));
+        let key = commit_key(ch, key_ots, network.params, worker.rng)?;
+        let (entered, change) = (planes(&words, bits), |all: &mut Bits| conduct.corrections(all));
+        let committed = commit_with(ch, ots.split_off(inputs.labels()), entered, change)?;
+        let samples = cover_planes(worker.rng);
+        let samples = commit(ch, ots.split_off(covers.labels()), samples)?;
+        let key = key.tag(ch)?;
+        let x = tag_client(ch, inputs, &committed)?.plus(&vec![low as u128; input.len()]);
+        let covers = tag_client(ch, covers, &samples)?;
+        let mut mask_of = || {
+            let (planes, count) = (masks.bits() as usize, masks.count());
+            tag_client(ch, masks, &random(ots.split_off(masks.labels()), planes, count)?)
+        };
+        let masks = [mask_of()?, mask_of()?];
+        let key = key.publish(ch)?;
+        let relations = vec![key.relation().clone()];
+        Ok((Self { ots, key, relations, errors: Vec::new(), masks, covers }, x))
+    }
+
+    /// One layer and its circuits.
+    fn stage(
+        &mut self,
+        ch: &mut Channel,
+        (at, stage): (usize, &Stage),
+        z: &Values,
+        worker: &mut Worker<'_>,
+        conduct: &dyn Conduct,
+    ) -> Result<Values> {
+        let change = |fresh: &mut Fresh| conduct.ciphertext(at, fresh);
+        let (phases, errors) = linear::client_with(ch, &stage.layer, &self.key, z, worker, change)?;
+        self.errors.extend(errors);
+        let bits = stage.layer.phase_bits();
+        let low = |phase: &u128| *phase as u64 & mask(bits);
+        let mut words: Zeroizing<Vec<u64>> =
+            Zeroizing::new(phases.values().iter().map(low).collect());
+        conduct.phases(at, &mut words);
+        let ots = self.ots.split_off(stage.phases.labels());
+        let committed = commit(ch, ots, planes(&words, bits))?;
+        self.relations.push(phases.less(&tag_client(ch, &stage.phases, &committed)?)?);
+        circuits::client(ch, &stage.circuits, &committed)
+    }
+}
+
+fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
+    (0..bits).map(|bit| Bits::of_words(words, bit)).collect()
+}

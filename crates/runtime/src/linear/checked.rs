@@ -1,0 +1,132 @@
+//! A whole network against a client that sends anything.
+
+#[cfg(test)]
+use std::sync::Arc;
+
+use graph::Linear;
+use mpc::Share;
+use mpc::checked::{self, Network};
+use mpc::linear::coefficient::{ServerWeights, Worker};
+use wire::{Error, Result};
+use zeroize::Zeroizing;
+
+use crate::step::context::{Context, Party};
+use crate::step::correlated::Correlated;
+use crate::step::linear::LinearProtocol;
+use crate::step::spent::Spent;
+use crate::step::weights::{Encoded, WeightSource, rounding_term};
+
+/// A network whose client is held to what it has committed to, and gets its results when that was checked.
+#[derive(Debug)]
+pub struct CheckedNetwork {
+    /// What both parties compute with.
+    pub network: Network,
+    /// For each layer the node that has its weights.
+    pub nodes: Vec<usize>,
+    /// What a client of a test does otherwise.
+    #[cfg(test)]
+    pub conduct: Deviation,
+}
+
+/// What a client of a test does, if not what the protocol says.
+#[cfg(test)]
+#[derive(Clone, Default)]
+pub struct Deviation(pub Option<Arc<dyn checked::Conduct>>);
+
+#[cfg(test)]
+impl std::fmt::Debug for Deviation {
+    /// Nothing, since encoded weights are found by what their layer shows.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Deviation")
+    }
+}
+
+impl CheckedNetwork {
+    /// A network, and for each layer the node that has its weights.
+    pub fn new(network: Network, nodes: Vec<usize>) -> Self {
+        Self {
+            network,
+            nodes,
+            #[cfg(test)]
+            conduct: Deviation::default(),
+        }
+    }
+
+    fn ask(&self, cx: &mut Context<'_, '_>, made: Correlated, input: &[i64]) -> Result<Share> {
+        let Correlated::Received(ots) = made else { return Err(foreign()) };
+        let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+        #[cfg(test)]
+        if let Some(conduct) = &self.conduct.0 {
+            let conduct = conduct.as_ref();
+            let words = checked::client_as(cx.channel, &self.network, ots, input, worker, conduct)?;
+            return Ok(Share::new(words, self.network.result_bits()));
+        }
+        let words = checked::client(cx.channel, &self.network, ots, input, worker)?;
+        Ok(Share::new(words, self.network.result_bits()))
+    }
+}
+
+impl LinearProtocol for CheckedNetwork {
+    fn operator(&self) -> &'static str {
+        "network"
+    }
+
+    fn describe(&self) -> String {
+        format!("against a client that sends anything: {}", self.network.describe())
+    }
+
+    fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
+        let mut all: Vec<ServerWeights> = Vec::with_capacity(self.nodes.len());
+        for (layer, node) in self.network.layers().zip(&self.nodes) {
+            let op = source.graph.nodes.get(*node).and_then(|node| node.op.get::<Linear>());
+            let linear = op.ok_or_else(|| Error::internal("a layer of a node that is none"))?;
+            let half = rounding_term(linear.rounding, linear.shift);
+            let mut weights = source.take_of(*node)?;
+            let bias: Vec<i64> = weights.bias.iter().map(|bias| bias + half).collect();
+            let weight = Zeroizing::new(std::mem::take(&mut weights.weight));
+            let bias = Zeroizing::new(bias);
+            all.push(ServerWeights::new(layer, &weight, &bias, source.memory)?);
+        }
+        Ok(Some(Encoded::new(all)))
+    }
+
+    fn correlated(&self) -> usize {
+        self.network.ots()
+    }
+
+    fn spent(&self) -> Spent {
+        Spent { cost: self.network.cost(), work: self.network.work() }
+    }
+
+    fn memory(&self) -> u64 {
+        self.network.memory()
+    }
+
+    fn ciphertexts(&self) -> usize {
+        self.network.layers().map(mpc::linear::coefficient::Layer::ciphertexts).sum()
+    }
+
+    fn failure(&self) -> f64 {
+        self.network.failure()
+    }
+
+    fn reveals(&self) -> Option<u32> {
+        Some(self.network.result_bits())
+    }
+
+    fn run(&self, cx: &mut Context<'_, '_>, _: Vec<Share>) -> Result<Share> {
+        let made = cx.feed.correlated(cx.channel, self.network.ots())?;
+        let weights = match cx.party {
+            Party::Client { input, .. } => return self.ask(cx, made, input),
+            Party::Server { weights, .. } => weights.of::<Vec<ServerWeights>>(cx.node)?,
+        };
+        let Correlated::Sent(ots) = made else { return Err(foreign()) };
+        let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+        checked::server(cx.channel, &self.network, ots, weights, worker)?;
+        Ok(Share::new(Vec::new(), self.network.result_bits()))
+    }
+}
+
+fn foreign() -> Error {
+    Error::internal("correlated OTs of the other party; please report it")
+}

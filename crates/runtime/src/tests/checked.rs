@@ -1,0 +1,357 @@
+//! Suite `checked`: sessions of honest clients, and of clients that shift their shares. The same shift gives
+//! weights of the default suite away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+
+use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
+use mpc::Share;
+use mpc::checked::Conduct;
+use ring::Random;
+use wire::{Error, Result, Role, memory_pair};
+
+use super::{clear, costs_as_planned, run};
+use crate::linear::checked::{CheckedNetwork, Deviation};
+use crate::plan::options::OptionsByStep;
+use crate::plan::{Plan, Reveal, Settings};
+use crate::report::Report;
+use crate::session::client::Client;
+use crate::session::encoded::EncodedModel;
+use crate::session::opening::Asking;
+use crate::session::server::session;
+use crate::step::{Action, Local, Step};
+use crate::suites;
+
+const INPUTS: usize = 24;
+const HIDDEN: usize = 12;
+
+/// fc 24-12 -> relu -> fc 12-12 -> relu -> fc 12-5.
+fn network(suite: &str, last: &str) -> Result<Model, graph::Error> {
+    let source = r#"{"name":"dense","input":{"name":"x","shape":[24]},"output":"y","nodes":[
+        {"name":"first","op":"Gemm","inputs":["x"],"output":"a","weight":"w1","bias":"b1"},
+        {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
+        {"name":"second","op":"Gemm","inputs":["b"],"output":"c","weight":"w2","bias":"b2"},
+        {"name":"relu2","op":"Relu","inputs":["c"],"output":"d","maximum":null},
+        LAST]}"#;
+    let source = source.replace("LAST", last);
+    let mut rng = Random::seeded(61);
+    let mut tensor = |shape: &[usize]| {
+        let words = rng.uniform(shape.iter().product(), 16);
+        let data = words.iter().map(|w| (*w as f32 / 32768.0 - 1.0) * 0.5).collect();
+        FloatTensor { shape: shape.to_vec(), data }
+    };
+    let floats = Floats::from([
+        ("w1".into(), tensor(&[HIDDEN, INPUTS])),
+        ("b1".into(), tensor(&[HIDDEN])),
+        ("w2".into(), tensor(&[HIDDEN, HIDDEN])),
+        ("b2".into(), tensor(&[HIDDEN])),
+        ("w3".into(), tensor(&[5, HIDDEN])),
+        ("b3".into(), tensor(&[5])),
+    ]);
+    let range = |name: &str, low| (name.to_owned(), (low, 3.0));
+    let ranges: Ranges = ["a", "c", "y", "e"]
+        .into_iter()
+        .map(|name| range(name, -3.0))
+        .chain(["b", "d"].into_iter().map(|name| range(name, 0.0)))
+        .chain([("x".to_owned(), (-1.0, 1.0))])
+        .collect();
+    let options = graph::Options {
+        suite: suite.into(),
+        rounding: Rounding::Exact,
+        ..graph::Options::default()
+    };
+    graph::lower(Source::from_json(&source).unwrap(), floats, &ranges.into(), &options)
+}
+
+/// conv 3x3 (padded) -> max pool 2 -> relu -> conv 3x3, stride 2 -> relu -> fc.
+fn pictures() -> Model {
+    let source = r#"{"name":"pictures","input":{"name":"x","shape":[2,10,10]},"output":"y","nodes":[
+        {"name":"conv1","op":"Conv","inputs":["x"],"output":"a","kernel":[3,3],"stride":[1,1],"padding":[1,1,1,1],"dilation":[1,1],"groups":1,"weight":"w1","bias":"b1"},
+        {"name":"pool","op":"MaxPool","inputs":["a"],"output":"b","kernel":[2,2],"stride":[2,2],"padding":[0,0,0,0]},
+        {"name":"relu1","op":"Relu","inputs":["b"],"output":"c","maximum":null},
+        {"name":"conv2","op":"Conv","inputs":["c"],"output":"d","kernel":[3,3],"stride":[2,2],"padding":[0,0,0,0],"dilation":[1,1],"groups":1,"weight":"w2","bias":"b2"},
+        {"name":"relu2","op":"Relu","inputs":["d"],"output":"e","maximum":null},
+        {"name":"flat","op":"Reshape","inputs":["e"],"output":"f","shape":[16]},
+        {"name":"fc","op":"Gemm","inputs":["f"],"output":"y","weight":"w3","bias":"b3"}]}"#;
+    let mut rng = Random::seeded(62);
+    let mut tensor = |shape: &[usize]| {
+        let words = rng.uniform(shape.iter().product(), 16);
+        let data = words.iter().map(|w| (*w as f32 / 32768.0 - 1.0) * 0.3).collect();
+        FloatTensor { shape: shape.to_vec(), data }
+    };
+    let floats = Floats::from([
+        ("w1".into(), tensor(&[3, 2, 3, 3])),
+        ("b1".into(), tensor(&[3])),
+        ("w2".into(), tensor(&[4, 3, 3, 3])),
+        ("b2".into(), tensor(&[4])),
+        ("w3".into(), tensor(&[6, 16])),
+        ("b3".into(), tensor(&[6])),
+    ]);
+    let range = |name: &str, low| (name.to_owned(), (low, 2.0));
+    let ranges: Ranges = ["a", "b", "d", "y"]
+        .into_iter()
+        .map(|name| range(name, -2.0))
+        .chain(["c", "e", "f"].into_iter().map(|name| range(name, 0.0)))
+        .chain([("x".to_owned(), (0.0, 1.0))])
+        .collect();
+    let options = graph::Options {
+        suite: "checked".into(),
+        rounding: Rounding::Exact,
+        ..graph::Options::default()
+    };
+    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
+}
+
+const LAST: &str =
+    r#"{"name":"last","op":"Gemm","inputs":["d"],"output":"y","weight":"w3","bias":"b3"}"#;
+
+fn model(suite: &str) -> Model {
+    network(suite, LAST).unwrap()
+}
+
+fn values(seed: u64, count: usize) -> Vec<f32> {
+    let words = Random::seeded(seed).uniform(count * INPUTS, 16);
+    words.iter().map(|w| *w as f32 / 32768.0 - 1.0).collect()
+}
+
+#[test]
+fn results_equal_the_interpreter_at_the_cost_that_was_planned() {
+    let model = model("checked");
+    let values = values(1, 3);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server.unwrap(), 3);
+}
+
+#[test]
+fn convolutions_and_maximum_pools_equal_the_interpreter() {
+    let model = pictures();
+    let values = super::inputs(&mut Random::seeded(6), 2);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+#[test]
+fn labels_are_the_interpreters() {
+    let model = model("checked");
+    let values = values(4, 4);
+    let (answer, server) = run(&model, Reveal::Label, &values);
+    let label = |row: &Vec<i64>| vec![graph::argmax(row) as i64];
+    assert_eq!(answer.results, clear(&model, &values).iter().map(label).collect::<Vec<_>>());
+    costs_as_planned(&answer, &server.unwrap(), 4);
+}
+
+#[test]
+fn what_has_no_checked_form_is_refused_with_advice() {
+    let refused = |error: Error| {
+        let text = error.to_string();
+        assert!(text.contains("--secure-against client"), "{text}");
+    };
+    let other = r#"{"name":"gelu","op":"Gelu","inputs":["d"],"output":"e"},
+        {"name":"last","op":"Gemm","inputs":["e"],"output":"y","weight":"w3","bias":"b3"}"#;
+    let gelu = network("checked", other).unwrap();
+    refused(Plan::new(gelu.graph, Settings::default()).unwrap_err());
+    // A network with a residual sum.
+    let sums = super::network(&mut Random::seeded(1), Rounding::Exact);
+    let graph = graph::Graph { suite: "checked".into(), ..sums.graph };
+    refused(Plan::new(graph, Settings::default()).unwrap_err());
+    let graph = model("checked").graph;
+    for settings in [
+        Settings { reveal: Reveal::Probability, ..Settings::default() },
+        Settings { offline: std::num::NonZeroU32::new(1), ..Settings::default() },
+        Settings { batch: std::num::NonZeroU32::new(2), ..Settings::default() },
+    ] {
+        refused(Plan::new(graph.clone(), settings).unwrap_err());
+    }
+}
+
+/// A session of a client that runs `steps` in place of what it was offered, for each of `inputs`.
+fn session_of(
+    model: &Model,
+    steps: impl FnOnce(Vec<Step>) -> Vec<Step> + Send,
+    inputs: &[Vec<i64>],
+) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
+    let (mut ours, mut theirs) = memory_pair();
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
+    thread::scope(|scope| {
+        let (plan, encoded) = (&plan, &encoded);
+        // A server that stops closes its end.
+        let server = scope.spawn(move || session(plan, encoded, usize::MAX, &mut theirs));
+        let client = || -> Result<Vec<Vec<i64>>> {
+            let count = |_: &Plan| Ok(inputs.len());
+            let mut client = Client::open(&mut ours, 1, None, Asking::default(), count)?;
+            let (graph, settings) = (client.plan.graph().clone(), client.plan.settings());
+            let honest = suites::steps(&graph, settings, &OptionsByStep::default())?;
+            client.plan = Arc::new(Plan::of_steps(graph, steps(honest), settings));
+            let mut all = Vec::new();
+            for input in inputs {
+                all.extend(client.run(&mut ours, std::slice::from_ref(input))?);
+            }
+            client.finish(&mut ours)?;
+            Ok(all)
+        };
+        let results = client();
+        drop(ours);
+        (results, server.join().unwrap())
+    })
+}
+
+/// What a client does that breaks the protocol in one place.
+#[derive(Clone, Copy, Debug)]
+enum Cheat {
+    /// Adds to a phase of a layer, a value of its share.
+    Phase(usize, u64),
+    /// Sends a wrong correction of the OTs of its inputs.
+    Correction,
+    /// Adds to what it encrypts.
+    Ciphertext(usize, u64),
+    /// Opens other combinations of this kind.
+    Opening(usize),
+}
+
+impl Conduct for Cheat {
+    fn ciphertext(&self, layer: usize, fresh: &mut he::rlwe::Fresh) {
+        match self {
+            Self::Ciphertext(at, by) if *at == layer => {
+                fresh.body[0] = fresh.body[0].wrapping_add(*by) & ring::word::mask(52);
+            }
+            _ => {}
+        }
+    }
+
+    fn phases(&self, layer: usize, words: &mut [u64]) {
+        match self {
+            Self::Phase(at, by) if *at == layer => words[1] = words[1].wrapping_add(*by),
+            _ => {}
+        }
+    }
+
+    fn corrections(&self, corrections: &mut ring::Bits) {
+        if matches!(self, Self::Correction) {
+            corrections.xor(&(0..corrections.len()).map(|at| u64::from(at == 3)).collect());
+        }
+    }
+
+    fn opening(&self, opened: &mut [Vec<u64>]) {
+        if let Self::Opening(kind) = self {
+            opened[*kind][0] ^= 1;
+        }
+    }
+}
+
+fn cheating(
+    model: &Model,
+    cheat: Cheat,
+    input: &[Vec<i64>],
+) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
+    let steps = |mut steps: Vec<Step>| {
+        let Action::Linear(layer) = &mut steps[0].action else { unreachable!("one network") };
+        let network = layer.downcast_mut::<CheckedNetwork>().unwrap();
+        network.conduct = Deviation(Some(Arc::new(cheat)));
+        steps
+    };
+    session_of(model, steps, input)
+}
+
+/// Whatever the weights are, the server names the client as guilty and the client gets no result.
+#[test]
+fn clients_that_cheat_get_no_result_and_are_named() {
+    let mut other = model("checked");
+    for weights in other.weights.values_mut() {
+        weights.weight.iter_mut().for_each(|w| *w = -*w);
+    }
+    let input = vec![model("checked").graph.quantize_input(&values(2, 1)).unwrap()];
+    let cheats = [
+        Cheat::Phase(0, 1),
+        Cheat::Phase(0, 1 << 20),
+        Cheat::Phase(1, 1 << 12),
+        Cheat::Phase(2, 1),
+        Cheat::Correction,
+        Cheat::Ciphertext(0, 1 << 40),
+        Cheat::Ciphertext(1, 1 << 20),
+        Cheat::Opening(0),
+        Cheat::Opening(1),
+        Cheat::Opening(2),
+    ];
+    for cheat in cheats {
+        for model in [&model("checked"), &other] {
+            let (client, server) = cheating(model, cheat, &input);
+            assert!(client.is_err(), "{cheat:?}");
+            assert!(matches!(&server, Err(Error::Peer { .. })), "{cheat:?}: {server:?}");
+        }
+    }
+}
+
+/// Adds to one value of the client's share, another amount in each run.
+#[derive(Debug)]
+struct Shift {
+    at: usize,
+    by: [i64; 2],
+    run: AtomicI64,
+}
+
+impl Local for Shift {
+    fn operator(&self) -> &'static str {
+        "shift"
+    }
+
+    fn run(&self, role: Role, inputs: &[Share], _: Option<&[i64]>) -> Result<Share> {
+        assert_eq!(role, Role::Client);
+        let by = self.by[self.run.fetch_add(1, Ordering::SeqCst) as usize];
+        let mut words = inputs[0].words().to_vec();
+        words[self.at] = words[self.at].wrapping_add(by as u64);
+        Ok(Share::new(words, inputs[0].bits()))
+    }
+}
+
+/// In the default suite a client that shifts one share before a ReLU, once far down and once far up, sees in
+/// the results what a weight of the next layer is worth.
+#[test]
+fn the_same_shift_recovers_weights_of_the_default_suite() {
+    let model = model("auto");
+    let last = model.graph.nodes.iter().position(|node| node.name == "last").unwrap();
+    let linear = model.graph.nodes[last].op.get::<graph::Linear>().unwrap().clone();
+    let relu = model.graph.nodes.iter().find(|node| node.name == "relu2").unwrap();
+    let graph::ops::Relu { saturate, .. } = relu.op.get().unwrap();
+    let (read, top) = (relu.inputs[0], ((1i64 << saturate) - 1) as f64);
+    let bits = model.graph.tensors[read].format.bits;
+    let input = model.graph.quantize_input(&values(3, 1)).unwrap();
+    let fresh = model.graph.tensors.len() + 9;
+    for unit in 0..HIDDEN {
+        let far = 1i64 << (bits - 2);
+        let steps = |mut steps: Vec<Step>| {
+            let at = steps.iter().position(|step| step.reads.first() == Some(&read)).unwrap();
+            steps[at].reads = vec![fresh];
+            let shift = Shift { at: unit, by: [-far, far], run: AtomicI64::new(0) };
+            let (reads, action) = (vec![read], Action::local(shift));
+            steps.insert(
+                at,
+                Step { name: "shift".into(), node: None, reads, writes: fresh, action },
+            );
+            steps
+        };
+        let (results, server) = session_of(&model, steps, &[input.clone(), input.clone()]);
+        let results = results.unwrap();
+        server.unwrap();
+        for output in 0..5 {
+            let moved = (results[1][output] - results[0][output]) as f64;
+            let guess = moved * f64::from(1u32 << linear.shift) / top;
+            let weight = f64::from(model.weights[&last].weight[output * HIDDEN + unit]);
+            let precise = f64::from(1u32 << linear.shift) / top;
+            assert!((guess - weight).abs() <= precise, "{guess} for {weight}, +-{precise}");
+            assert!(precise < f64::from(1u32 << (linear.weight_bits - 1)) / 8.0, "{precise}");
+        }
+    }
+}
+
+/// The offer names the suite, and a client without it refuses the offer.
+#[test]
+fn offers_say_that_they_are_secure_against_clients() {
+    let plan = Plan::new(model("checked").graph, Settings::default()).unwrap();
+    assert!(plan.offer().contains("\"suite\":\"checked\""));
+    assert!(suites::secure_against_client(&plan.graph().suite));
+    assert!(!suites::secure_against_client("auto"));
+}

@@ -1,0 +1,77 @@
+"""Models that are secure against their client: compiled, run, served, and what is refused of them."""
+
+import pytest
+from conftest import ASSETS
+from test_serving import serving
+
+DIGITS = ASSETS / "mnist_digits.npz"
+MODE = ("--secure-against", "client")
+
+
+@pytest.fixture(scope="module")
+def checked(tacit, tmp_path_factory):
+    """The shipped network 784-128-128-10."""
+    path = tmp_path_factory.mktemp("checked") / "mlp.tacit"
+    calibration = ("--calibrate", ASSETS / "mnist_calibration.npz")
+    done = tacit("compile", ASSETS / "mnist_mlp.onnx", "-o", path, *calibration, *MODE, "--json")
+    assert done.code == 0, done.err
+    assert (done.json["suite"], done.json["secure_against"]) == ("checked", "client")
+    return path
+
+
+def facts(costs):
+    """Bytes and rounds, phase by phase."""
+    return {phase: (cost["bytes"], cost["rounds"]) for phase, cost in costs["phases"].items()}
+
+
+@pytest.mark.parametrize("source", ["auto", "softspoken8", "ferret"])
+def test_results_are_exact_and_cost_what_was_planned(tacit, checked, source):
+    plan = tacit("plan", checked, "--ot", source, "--json").json
+    run = tacit("run", checked, DIGITS, "--ot", source, "--json").json
+    assert (run["max_error"], run["equal_outputs"], run["secure_against"]) == (0, 10, "client")
+    assert facts(run) == facts(run["predicted"])
+    one = tacit("bench", "model", checked, "--ot", source, "--repeat", 1, "--json").json
+    assert facts(one) == facts(plan)
+    assert sum(one["bytes"].values()) < 2e6
+
+
+def test_labels_are_found_before_anything_is_opened(tacit, checked):
+    run = tacit("run", checked, DIGITS, "--reveal", "label", "--json").json
+    assert (run["output"], run["agreement"], run["logits"]) == (list(range(10)), 1, None)
+    assert facts(run) == facts(run["predicted"])
+
+
+def test_convolutions_and_maximum_pools_are_exact(tacit, tmp_path, one_digit):
+    path = tmp_path / "mnist.tacit"
+    calibration = ("--calibrate", ASSETS / "mnist_calibration.npz")
+    assert tacit("compile", ASSETS / "mnist.onnx", "-o", path, *calibration, *MODE).code == 0
+    run = tacit("run", path, one_digit, "--json").json
+    assert (run["output"], run["max_error"]) == ([7], 0)
+    assert facts(run) == facts(run["predicted"])
+
+
+def test_server_and_client_say_it(tacit, checked, one_digit):
+    with serving(checked) as (_, line):
+        arguments = (one_digit, "--server", line["listening"], "--pin", line["pin"])
+        done = tacit("predict", *arguments, "--json").json
+        shown = tacit("predict", *arguments)
+    assert (done["output"], done["secure_against"]) == ([7], "client")
+    assert "secure against clients that send anything" in " ".join(shown.out.split())
+
+
+@pytest.mark.parametrize("options", ["--reveal probability", "--offline 2", "--batch 4"])
+def test_options_without_a_checked_form_are_refused(tacit, checked, one_digit, options):
+    done = tacit("run", checked, one_digit, *options.split())
+    assert done.code == 1
+    assert "--secure-against client" in done.err
+
+
+def test_networks_without_a_checked_form_are_refused_when_they_are_compiled(tacit, tmp_path):
+    path = tmp_path / "x.tacit"
+    done = tacit("compile", ASSETS / "lola_small.onnx", "-o", path, *MODE)
+    assert done.code == 1
+    assert "--secure-against client" in done.err
+    assert not path.exists()
+    done = tacit("compile", ASSETS / "mnist_mlp.onnx", "-o", path, *MODE, "--suite", "gala")
+    assert done.code == 2
+    assert "drop --suite" in " ".join(done.err.split())
