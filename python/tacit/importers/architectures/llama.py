@@ -16,10 +16,12 @@ from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind
 from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
+from tacit.importers.architectures.llama_step import above, kept, positions, turning, unit
 from tacit.importers.architectures.modernbert import rotated
 from tacit.importers.architectures.rotation import HEAD, Rotated
 from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
+ROLES = ("weight", "bias")
 ALL = "all"
 """The rotary positions of all tokens."""
 END = 1e30
@@ -29,12 +31,27 @@ SELECT = "mask"
 
 
 class Extent(NamedTuple):
-    """Heads, keys and values of the beginning and its tokens, and tokens of an input."""
+    """Heads, keys and values of the beginning and its tokens, and queries of a head.
+
+    A step has heads of keys only, with the queries of a group. Its `context` is how many positions states have before it, of others 0,
+    and `unit` how large 1 is among cosines.
+    """
 
     heads: Sizes
     known: Weights
     beginning: int
     rows: int
+    context: int = 0
+    unit: float = 1.0
+
+    @property
+    def each(self) -> int:
+        """Queries of a group of heads at one position."""
+        return self.heads.heads // self.heads.groups
+
+    def constant(self, name: str) -> NDArray[np.float32]:
+        """Keys or values (heads, beginning, width) of the beginning: of a step, those of each group."""
+        return self.known[name][:: self.each] if self.context else self.known[name]
 
 
 def check(config: Config) -> None:
@@ -72,6 +89,15 @@ def dense(graph: Graph, name: str, x: str, weight: str) -> str:
     return graph.dense(name, x, weight, biased=f"{weight}.bias" in graph.weights)
 
 
+def projected(graph: Graph, name: str, x: str, weight: str, of: Extent) -> str:
+    """Queries, keys or values of a model, in the units of a step."""
+    if not of.context or weight.endswith("v_proj"):
+        return dense(graph, name, x, weight)
+    biased = f"{weight}.bias" in graph.weights
+    parts = [turning(graph.weights[f"{weight}.{role}"], of.unit, of.heads.width) for role in ROLES[: 1 + biased]]
+    return graph.linear(name, x, parts[0], parts[1] if biased else None)
+
+
 def rounded(graph: Graph, at: str, x: str) -> str:
     """What is as it was, but for the compiler: it rounds here to the bits of an activation."""
     ends = [graph.constant(f"rounded.{role}", np.float32(end)) for role, end in (("low", -END), ("high", END))]
@@ -104,17 +130,21 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
     at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
     found = {}
     for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
-        weight = f"{source}.{role[0]}_proj"
-        flat = dense(graph, f"{at}.{role}", x, weight)
+        flat = projected(graph, f"{at}.{role}", x, f"{source}.{role[0]}_proj", of)
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
     found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
-    key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
+    if of.context:
+        key, value = (kept(graph, at, role, found[role], heads, of.context) for role in ("key", "value"))
+        by_group = graph.integers("query.groups", [1, heads.groups, of.each, heads.width])
+        found["query"] = graph.add("Reshape", f"{at}.query.groups", found["query"], by_group)
+    else:
+        key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
     scores = graph.add("MatMul", f"{at}.scores", found["query"], turned)
     if of.beginning:
-        keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
+        keys = of.constant(f"{layer}.key").transpose(0, 2, 1)
         known = by_head(graph, f"{at}.scores.beginning", found["query"], keys, of.rows)
         scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
     hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
@@ -126,19 +156,30 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
 def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
     """The values that heads attend to, side by side."""
     at, hidden = f"layer{layer}", of.heads.heads * of.heads.width
-    if not of.beginning:
+    if not of.beginning and not of.context:
         return post_norm.attended(graph, hidden, at, shares, value)
+    total = attended(graph, layer, shares, value, of)
+    if of.context:
+        # Heads of a group are next to each other, as in the state.
+        return graph.add("Reshape", f"{at}.context.joined", total, graph.integers("context.shape", [1, 1, hidden]))
+    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
+    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
+
+
+def attended(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
+    """The values that heads attend to, in the form of the heads."""
+    at = f"layer{layer}"
+    if not of.beginning:
+        return rounded(graph, f"{at}.context", graph.add("MatMul", f"{at}.context", shares, value))
     axis, middle = graph.integers("beginning.axis", [3]), graph.integers("beginning.end", [of.beginning])
     ends = graph.integers("beginning.first", [0]), middle, graph.integers("tokens.end", [1 << 30])
     known, own = (
         graph.add("Slice", f"{at}.weights.{role}", shares, start, end, axis)
         for role, start, end in (("beginning", *ends[:2]), ("tokens", *ends[1:]))
     )
-    first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
+    first = by_head(graph, f"{at}.context.beginning", known, of.constant(f"{layer}.value"), of.rows)
     total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
-    total = rounded(graph, f"{at}.context", total)
-    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
-    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
+    return rounded(graph, f"{at}.context", total)
 
 
 def gated(graph: Graph, layer: int, x: str) -> str:
@@ -154,18 +195,26 @@ def gated(graph: Graph, layer: int, x: str) -> str:
 def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers and the last norm: the state of the last token (N, 1, hidden)."""
     config, sequence, beginning = written.config, written.sequence, len(written.beginning)
-    of = sizes(config)
+    of, context = sizes(config), written.context
     known = begun(config, graph.weights, written.beginning)
-    for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
-        graph.constant(f"rotary.{ALL}.{role}", value)
-    extent = Extent(of, known, beginning, sequence)
+    if context:
+        positions(graph, config.whole("hidden_size"), of.width)
+    else:
+        for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
+            graph.constant(f"rotary.{ALL}.{role}", value)
+    one = unit(graph.weights) if context else 1.0
+    rows = of.heads // of.groups if context else sequence
+    extent = Extent(of, known, beginning, rows, context, one)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layer{layer}"
         added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)
         x = graph.add("Add", f"{at}.attended.sum", x, added)
         x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, norm(graph, config, f"{at}.second.norm", x)))
+    last = norm(graph, config, "last.norm", x)
+    if context:
+        return last
     row = graph.add("Unsqueeze", "last.row", SELECT, graph.integers("last.axes", [1]))
-    return graph.add("MatMul", "last.state", row, norm(graph, config, "last.norm", x))
+    return graph.add("MatMul", "last.state", row, last)
 
 
 def heads(_config: Config) -> dict[Kind, Head]:
@@ -177,5 +226,5 @@ def heads(_config: Config) -> dict[Kind, Head]:
     return {"next": following}
 
 
-LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True, prepare=turned)
+LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True, prepare=turned, stepped=above)
 """Also Qwen2, whose queries, keys and values have biases."""
