@@ -1,7 +1,5 @@
 """A language model that reads one token at a time, whose keys and values two processes keep as shares."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from decoders import PREFIX, SUFFIX, directory

@@ -26,6 +26,7 @@ from tacit.data import corpus, processor
 from tacit.data.examples import by_name, load
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import LONGEST_SEQUENCE
+from tacit.errors import MisuseError
 from tacit.report import terminal
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ class CompileOptions:
             min=1,
             metavar="N",
             help="Of language models: read one token at a time, and keep keys and values of the last N shared between "
-            "client and server, so that nobody sees them and nobody computes them twice. Takes the place of --sequence.",
+            "client and server, so that nobody computes them twice and nobody sees them. In place of --sequence.",
         ),
     ] = None
 

@@ -286,10 +286,10 @@ def begun(source: Path, options: Options) -> Options:
         return options
     reading = replace(options.reading, public_embedding=True)
     options = replace(options, reading=reading, beginning=prompting(source, reading).tokens)
-    if reading.context is None:
+    context = reading.context
+    if context is None:
         return options
-    reading = replace(reading, sequence=1)
-    return replace(options, reading=reading, context=reading.context, states=states_of(source))
+    return replace(options, reading=replace(reading, sequence=1), context=context, states=states_of(source))
 
 
 def say_uncut(graph: Source, seen: Calibration, options: Options) -> None:

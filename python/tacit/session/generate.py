@@ -9,7 +9,7 @@ of one size, how many there are, and when they come.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +60,13 @@ def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece
         raise MisuseError("the model writes no text; compile one for the next token (...ForCausalLM, or a .gguf file)")
     if tokens < 1:
         raise MisuseError(f"--tokens is 1 or more, not {tokens}")
-    ids, said, spent = text.prompt(prompt), "", (0, 0)
+    ids, said, spent = text.prompt(prompt), "", Cost(0, 0)
     start, read = len(ids), 0
     for _ in range(tokens):
         began = monotonic()
         for x in text.inputs(unread(text, text.decoding, ids, read)):
             made = step(x[None])
-        token, total, read = int(made.classes[0]), costs(made.report), len(ids)
+        token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
         if token in text.decoding.stops:
             return
         ids.append(token)
@@ -74,7 +74,7 @@ def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece
         # A character of several tokens is shown when it is complete.
         whole = whole.rstrip("\ufffd")
         new, said = (whole[len(said) :], whole) if whole.startswith(said) else ("", said)
-        yield Piece(token, new, monotonic() - began, total[0] - spent[0], total[1] - spent[1])
+        yield Piece(token, new, monotonic() - began, *Cost.between(spent, total))
         spent = total
 
 
@@ -90,6 +90,18 @@ def runs(text: Text, prompt: str, tokens: int) -> int:
     return tokens + (len(text.prompt(prompt)) - 1 if stepped else 0)
 
 
-def costs(report: dict[str, Any]) -> tuple[int, int]:
-    """Bytes of both directions and rounds of a report."""
-    return sum(report["bytes"].values()), int(report["rounds"])
+class Cost(NamedTuple):
+    """Bytes of both directions, and rounds."""
+
+    bytes: int
+    rounds: int
+
+    @classmethod
+    def between(cls, earlier: "Cost", later: "Cost") -> "Cost":
+        """What was spent since `earlier`."""
+        return cls(later.bytes - earlier.bytes, later.rounds - earlier.rounds)
+
+
+def cost_of(report: dict[str, Any]) -> Cost:
+    """Bytes and rounds of a report."""
+    return Cost(sum(report["bytes"].values()), int(report["rounds"]))

@@ -16,12 +16,21 @@ from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind
 from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
-from tacit.importers.architectures.llama_step import above, kept, positions, turning, unit
+from tacit.importers.architectures.llama_step import (
+    above,
+    at_once,
+    evening,
+    kept,
+    named,
+    part,
+    positions,
+    turning,
+    unit,
+)
 from tacit.importers.architectures.modernbert import rotated
 from tacit.importers.architectures.rotation import HEAD, Rotated
 from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
-ROLES = ("weight", "bias")
 ALL = "all"
 """The rotary positions of all tokens."""
 END = 1e30
@@ -33,8 +42,8 @@ SELECT = "mask"
 class Extent(NamedTuple):
     """Heads, keys and values of the beginning and its tokens, and queries of a head.
 
-    A step has heads of keys only, with the queries of a group. Its `context` is how many positions states have before it, of others 0,
-    and `unit` how large 1 is among cosines.
+    A step has heads of keys only, with the queries of a group. Its `context` is how many positions states have before
+    it, of others 0, and `unit` how large 1 is among cosines.
     """
 
     heads: Sizes
@@ -89,15 +98,6 @@ def dense(graph: Graph, name: str, x: str, weight: str) -> str:
     return graph.dense(name, x, weight, biased=f"{weight}.bias" in graph.weights)
 
 
-def projected(graph: Graph, name: str, x: str, weight: str, of: Extent) -> str:
-    """Queries, keys or values of a model, in the units of a step."""
-    if not of.context or weight.endswith("v_proj"):
-        return dense(graph, name, x, weight)
-    biased = f"{weight}.bias" in graph.weights
-    parts = [turning(graph.weights[f"{weight}.{role}"], of.unit, of.heads.width) for role in ROLES[: 1 + biased]]
-    return graph.linear(name, x, parts[0], parts[1] if biased else None)
-
-
 def rounded(graph: Graph, at: str, x: str) -> str:
     """What is as it was, but for the compiler: it rounds here to the bits of an activation."""
     ends = [graph.constant(f"rounded.{role}", np.float32(end)) for role, end in (("low", -END), ("high", END))]
@@ -125,27 +125,54 @@ def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: 
     return graph.add("Transpose", name, graph.add("Reshape", f"{name}.split", product, shape), perm=[0, 1, 3, 2])
 
 
-def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
-    """What attention adds to the states."""
+def windowed(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str]:
+    """Queries, keys and values (N, heads, sequence, width) of all tokens of an input."""
     at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
     found = {}
     for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
-        flat = projected(graph, f"{at}.{role}", x, f"{source}.{role[0]}_proj", of)
+        flat = dense(graph, f"{at}.{role}", x, f"{source}.{role[0]}_proj")
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
     found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
-    if of.context:
-        key, value = (kept(graph, at, role, found[role], heads, of.context) for role in ("key", "value"))
-        by_group = graph.integers("query.groups", [1, heads.groups, of.each, heads.width])
-        found["query"] = graph.add("Reshape", f"{at}.query.groups", found["query"], by_group)
-    else:
-        key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
+    key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
+    return found["query"], key, value
+
+
+def stepped(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str]:
+    """Queries (1, groups, queries of a group, width) of one token, and keys and values (1, groups, positions, width).
+
+    Queries and keys are turned at once, which takes the rounds of one.
+    """
+    at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
+    weight, bias = turning(graph.weights, source, of.unit, heads)
+    flat = graph.linear(f"{at}.turning", x, weight, bias)
+    every = heads.heads + heads.groups
+    split = graph.add(
+        "Reshape", f"{at}.turning.heads", flat, graph.integers("turning.heads", [1, every, 1, heads.width])
+    )
+    turned = rounded(graph, f"{at}.turning", at_once(graph, f"{at}.turning", split, heads))
+    query = part(graph, f"{at}.query", turned, (0, heads.heads))
+    key = part(graph, f"{at}.key", turned, (heads.heads, every))
+    value = rounded(graph, f"{at}.value", dense(graph, f"{at}.value", x, f"{source}.v_proj"))
+    by_group = graph.integers("query.groups", [1, heads.groups, of.each, heads.width])
+    query = graph.add("Reshape", f"{at}.query.groups", query, by_group)
+    key, value = (
+        kept(graph, named(at, role), new, heads, of.context) for role, new in (("key", key), ("value", value))
+    )
+    return query, key, value
+
+
+def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
+    """What attention adds to the states."""
+    at, source = f"layer{layer}", f"layers.{layer}.self_attn"
+    query, key, value = stepped(graph, layer, x, of) if of.context else windowed(graph, layer, x, of)
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = graph.add("MatMul", f"{at}.scores", found["query"], turned)
+    scores = graph.add("MatMul", f"{at}.scores", query, turned)
     if of.beginning:
         keys = of.constant(f"{layer}.key").transpose(0, 2, 1)
-        known = by_head(graph, f"{at}.scores.beginning", found["query"], keys, of.rows)
+        keys = keys / evening(graph.weights, source) if of.context else keys
+        known = by_head(graph, f"{at}.scores.beginning", query, keys, of.rows)
         scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
     hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
     shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)

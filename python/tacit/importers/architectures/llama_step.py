@@ -17,6 +17,8 @@ from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.llama_floats import Sizes, sizes
 
+Array = NDArray[np.float32]
+
 WORDS = "embed_tokens.weight"
 
 
@@ -51,22 +53,61 @@ def positions(graph: Graph, first: int, width: int) -> None:
         graph.add("Reshape", f"rotary.all.{role}", rows, shape)
 
 
-def turning(weight: NDArray[np.float32], one: float, width: int) -> NDArray[np.float32]:
-    """Weights of queries or keys that cosines and sines of an input multiply, where `one` stands for 1.
+def evening(weights: Weights, source: str) -> np.float32:
+    """What queries are multiplied by and keys divided by, so that the largest of both are about as large."""
+    kernels = [weights[f"{source}.{role}_proj.weight"] for role in "qk"]
+    query, key = (float(np.linalg.norm(kernel, axis=1).max()) for kernel in kernels)
+    return np.float32(np.sqrt(key / query) if min(query, key) > 0 else 1.0)
 
-    The factor of the scores is in equal parts the query's and the key's.
+
+def turning(weights: Weights, source: str, one: float, of: Sizes) -> tuple[Array, Array | None]:
+    """Weights and biases of queries above keys, which cosines and sines multiply in which `one` stands for 1.
+
+    The factor of the scores, and what makes queries about as large as keys (`evening`), is part of the weights: scores
+    stay what they are.
     """
-    found: NDArray[np.float32] = (weight * (width**-0.25 / one)).astype(np.float32)
-    return found
+    even = evening(weights, source)
+    factors = [factor * of.width**-0.25 / one for factor in (even, 1 / even)]
+
+    def both(kind: str) -> Array:
+        parts = [weights[f"{source}.{role}_proj.{kind}"] * factor for role, factor in zip("qk", factors, strict=True)]
+        return np.concatenate(parts).astype(np.float32)
+
+    return both("weight"), both("bias") if f"{source}.q_proj.bias" in weights else None
 
 
-def kept(graph: Graph, at: str, role: str, new: str, of: Sizes, context: int) -> str:
-    """Keys or values (1, groups, context + 1, width): those of the state, and `new` (1, groups, 1, width)."""
-    before, after = named(at, role)
+def at_once(graph: Graph, at: str, x: str, of: Sizes) -> str:
+    """Heads (1, heads, 1, width) of one token, turned by the angles of its position: one product for all of them."""
+    heads = of.heads + of.groups
+    axis, middle = graph.integers("turning.axis", [3]), graph.integers("turning.half", [of.width // 2])
+    ends = [graph.integers("turning.0", [0]), middle, graph.integers("turning.width", [of.width])]
+    halves = [graph.add("Slice", f"{at}.half{half}", x, *ends[half : half + 2], axis) for half in range(2)]
+    swapped = graph.add("Concat", f"{at}.swapped", *halves[::-1], axis=3)
+    shape = graph.integers("turning.shape", [1, heads, 1, of.width])
+    angles = [graph.add("Expand", f"{at}.{role}", f"rotary.all.{role}", shape) for role in ("cosine", "sine")]
+    factors = graph.add("Concat", f"{at}.factors", *angles, axis=1)
+    product = graph.add("Mul", f"{at}.product", graph.add("Concat", f"{at}.both", x, swapped, axis=1), factors)
+    return graph.add(
+        "Add", f"{at}.sum", *(part(graph, f"{at}.part{i}", product, (i * heads, i * heads + heads)) for i in (0, 1))
+    )
+
+
+def part(graph: Graph, name: str, x: str, ends: tuple[int, int]) -> str:
+    """Some of the heads."""
+    places = [graph.integers(f"heads.{end}", [end]) for end in ends]
+    return graph.add("Slice", name, x, *places, graph.integers("heads.axis", [1]))
+
+
+def kept(graph: Graph, names: tuple[str, str], new: str, of: Sizes, context: int) -> str:
+    """Keys or values (1, groups, context + 1, width): those of the state, and `new` of one position.
+
+    `names` are those of the state and of what it is after a step.
+    """
+    before, after = names
     row = of.groups * of.width
     graph.state(before, (1, context, row), after)
-    flat = graph.add("Reshape", f"{at}.{role}.row", new, graph.integers("kept.row", [1, 1, row]))
-    every = graph.add("Concat", f"{at}.{role}.all", before, flat, axis=1)
+    flat = graph.add("Reshape", f"{before}.row", new, graph.integers("kept.row", [1, 1, row]))
+    every = graph.add("Concat", f"{before}.all", before, flat, axis=1)
     ends = [graph.integers(f"kept.{end}", [value]) for end, value in (("from", 1), ("to", context + 1))]
     graph.add("Slice", after, every, *ends, graph.integers("kept.axis", [1]))
-    return graph.heads(f"{at}.{role}.kept", every, [1, context + 1, of.groups, of.width], [0, 2, 1, 3])
+    return graph.heads(f"{before}.all", every, [1, context + 1, of.groups, of.width], [0, 2, 1, 3])
