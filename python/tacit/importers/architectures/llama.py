@@ -58,9 +58,12 @@ class Extent(NamedTuple):
         """Queries of a group of heads at one position."""
         return self.heads.heads // self.heads.groups
 
-    def constant(self, name: str) -> NDArray[np.float32]:
-        """Keys or values (heads, beginning, width) of the beginning: of a step, those of each group."""
-        return self.known[name][:: self.each] if self.context else self.known[name]
+    def before(self, layer: int, role: str, factor: float = 1.0) -> NDArray[np.float32] | None:
+        """Keys or values (1, beginning, groups * width) of a step's beginning times `factor`, if it has any."""
+        if not self.known:
+            return None
+        heads = self.known[f"{layer}.{role}"][:: self.each]
+        return (heads.transpose(1, 0, 2).reshape(1, heads.shape[1], -1) * factor).astype(np.float32)
 
 
 def check(config: Config) -> None:
@@ -157,9 +160,9 @@ def stepped(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str
     value = rounded(graph, f"{at}.value", dense(graph, f"{at}.value", x, f"{source}.v_proj"))
     by_group = graph.integers("query.groups", [1, heads.groups, of.each, heads.width])
     query = graph.add("Reshape", f"{at}.query.groups", query, by_group)
-    key, value = (
-        kept(graph, named(at, role), new, heads, of.context) for role, new in (("key", key), ("value", value))
-    )
+    known = of.before(layer, "key", 1 / evening(graph.weights, source)), of.before(layer, "value")
+    key = kept(graph, named(at, "key"), (key, known[0]), heads, of.context)
+    value = kept(graph, named(at, "value"), (value, known[1]), heads, of.context)
     return query, key, value
 
 
@@ -170,8 +173,7 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
     scores = graph.add("MatMul", f"{at}.scores", query, turned)
     if of.beginning:
-        keys = of.constant(f"{layer}.key").transpose(0, 2, 1)
-        keys = keys / evening(graph.weights, source) if of.context else keys
+        keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
         known = by_head(graph, f"{at}.scores.beginning", query, keys, of.rows)
         scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
     hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
@@ -204,7 +206,7 @@ def attended(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
         graph.add("Slice", f"{at}.weights.{role}", shares, start, end, axis)
         for role, start, end in (("beginning", *ends[:2]), ("tokens", *ends[1:]))
     )
-    first = by_head(graph, f"{at}.context.beginning", known, of.constant(f"{layer}.value"), of.rows)
+    first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
     total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
     return rounded(graph, f"{at}.context", total)
 
@@ -230,8 +232,8 @@ def layers(graph: Graph, written: Written, x: str) -> str:
         for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
             graph.constant(f"rotary.{ALL}.{role}", value)
     one = unit(graph.weights) if context else 1.0
-    rows = of.heads // of.groups if context else sequence
-    extent = Extent(of, known, beginning, rows, context, one)
+    # Keys and values of the beginning are next to those of a state.
+    extent = Extent(of, known, 0 if context else beginning, sequence, context, one)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layer{layer}"
         added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)

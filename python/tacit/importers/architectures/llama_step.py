@@ -53,11 +53,11 @@ def positions(graph: Graph, first: int, width: int) -> None:
         graph.add("Reshape", f"rotary.all.{role}", rows, shape)
 
 
-def evening(weights: Weights, source: str) -> np.float32:
+def evening(weights: Weights, source: str) -> float:
     """What queries are multiplied by and keys divided by, so that the largest of both are about as large."""
     kernels = [weights[f"{source}.{role}_proj.weight"] for role in "qk"]
     query, key = (float(np.linalg.norm(kernel, axis=1).max()) for kernel in kernels)
-    return np.float32(np.sqrt(key / query) if min(query, key) > 0 else 1.0)
+    return float(np.sqrt(key / query)) if min(query, key) > 0 else 1.0
 
 
 def turning(weights: Weights, source: str, one: float, of: Sizes) -> tuple[Array, Array | None]:
@@ -98,16 +98,25 @@ def part(graph: Graph, name: str, x: str, ends: tuple[int, int]) -> str:
     return graph.add("Slice", name, x, *places, graph.integers("heads.axis", [1]))
 
 
-def kept(graph: Graph, names: tuple[str, str], new: str, of: Sizes, context: int) -> str:
-    """Keys or values (1, groups, context + 1, width): those of the state, and `new` of one position.
+def kept(graph: Graph, names: tuple[str, str], made: tuple[str, Array | None], of: Sizes, context: int) -> str:
+    """Keys or values (1, groups, beginning + context + 1, width): of the beginning, the state, and one position.
 
-    `names` are those of the state and of what it is after a step.
+    `names` are those of the state and of what it is after a step; `made` are what is new, and those of the beginning
+    (1, beginning, groups * width), which the server adds to its shares.
     """
-    before, after = names
+    (before, after), (new, known) = names, made
     row = of.groups * of.width
     graph.state(before, (1, context, row), after)
     flat = graph.add("Reshape", f"{before}.row", new, graph.integers("kept.row", [1, 1, row]))
-    every = graph.add("Concat", f"{before}.all", before, flat, axis=1)
+    every = graph.add("Concat", f"{before}.own", before, flat, axis=1)
+    axis = graph.integers("kept.axis", [1])
     ends = [graph.integers(f"kept.{end}", [value]) for end, value in (("from", 1), ("to", context + 1))]
-    graph.add("Slice", after, every, *ends, graph.integers("kept.axis", [1]))
-    return graph.heads(f"{before}.all", every, [1, context + 1, of.groups, of.width], [0, 2, 1, 3])
+    graph.add("Slice", after, every, *ends, axis)
+    beginning = 0 if known is None else known.shape[1]
+    if known is not None:
+        wider = graph.add("Pad", f"{before}.wider", before, graph.integers("kept.wider", [0, beginning, 0, 0, 0, 0]))
+        ends = [graph.integers(f"kept.{end}", [at]) for end, at in (("first", 0), ("beginning", beginning))]
+        zeros = graph.add("Slice", f"{before}.zeros", wider, *ends, axis)
+        constants = graph.add("Add", f"{before}.beginning", zeros, graph.constant(f"{before}.known", known))
+        every = graph.add("Concat", f"{before}.every", constants, every, axis=1)
+    return graph.heads(f"{before}.all", every, [1, beginning + context + 1, of.groups, of.width], [0, 2, 1, 3])
