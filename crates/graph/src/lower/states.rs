@@ -114,7 +114,8 @@ impl Builder<'_> {
             let node = self.graph.nodes.iter().find(|node| node.output == tensor)?;
             if let Some(Relu { saturate, low }) = node.op.get() {
                 range = [range[0].min(*low), range[1].max(low + (1 << saturate) - 1)];
-            } else if node.op.is::<View>() || node.op.is::<Reshape>() || node.op.is::<ops::Concat>() {
+            } else if node.op.is::<View>() || node.op.is::<Reshape>() || node.op.is::<ops::Concat>()
+            {
                 tensors.extend(&node.inputs);
             } else {
                 return None;

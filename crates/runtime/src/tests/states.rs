@@ -31,47 +31,6 @@ pub(super) fn recurrent(rng: &mut Random, rounding: Rounding) -> Model {
     graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
 }
 
-/// A state of the last two results of a clipped layer, the newest one last, which all three
-/// together make a result of.
-fn remembering(rng: &mut Random) -> Model {
-    let source = r#"{"name":"remembering","input":{"name":"x","shape":[4]},"output":"y",
-      "states":[{"name":"before","shape":[6],"after":"after"}],"nodes":[
-      {"name":"in","op":"Gemm","inputs":["x"],"output":"a","weight":"w","bias":null},
-      {"name":"clip","op":"Clip","minimum":null,"maximum":null,"inputs":["a"],"output":"new"},
-      {"name":"join","op":"Concat","inputs":["before","new"],"output":"all"},
-      {"name":"last","op":"View","shape":[6],"start":3,"strides":[1],"inputs":["all"],"output":"after"},
-      {"name":"out","op":"Gemm","inputs":["all"],"output":"y","weight":"v","bias":null}]}"#;
-    let mut tensor = |shape: &[usize]| {
-        let words = rng.uniform(shape.iter().product(), 16);
-        let data = words.iter().map(|w| *w as f32 / 32768.0 - 1.0).collect();
-        FloatTensor { shape: shape.to_vec(), data }
-    };
-    let floats = Floats::from([("w".into(), tensor(&[3, 4])), ("v".into(), tensor(&[2, 9]))]);
-    // Further below zero than above: the range is that of the clip.
-    let ranges = [("x", (-1.0, 1.0)), ("a", (-2.0, 1.5)), ("new", (-2.0, 1.5)), ("y", (-9.0, 9.0))];
-    let kept = ["before", "all", "after"].map(|name| (name, (-2.0, 1.5)));
-    let ranges: Ranges =
-        ranges.into_iter().chain(kept).map(|(name, range)| (name.into(), range)).collect();
-    let options = Options { rounding: Rounding::Exact, ..Options::default() };
-    graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
-}
-
-#[test]
-fn a_state_that_remembers_costs_nothing_to_keep() {
-    let mut rng = Random::seeded(45);
-    let model = remembering(&mut rng);
-    let state = model.graph.states.first().unwrap();
-    let writer = model.graph.nodes.iter().find(|node| node.output == state.after).unwrap();
-    assert_eq!(writer.op.kind(), "view");
-    let values = values(&mut rng, 5);
-    let want = clear(&model, &values);
-    let alone = clear(&model, values.get(16..).unwrap());
-    assert_ne!(want.last(), alone.last(), "the last result depends on the inputs before it");
-    let (answer, server) = run_with(&model, Settings::default(), &values);
-    assert_eq!(answer.results, want);
-    costs_as_planned(&answer, &server.unwrap(), 5);
-}
-
 fn values(rng: &mut Random, count: usize) -> Vec<f32> {
     rng.uniform(4 * count, 16).iter().map(|w| *w as f32 / 32768.0 - 1.0).collect()
 }
