@@ -1,5 +1,6 @@
 """`tacit bench`: one command per operation, two processes over TLS each."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ from tacit.data.examples import load
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import prices
 from tacit.measure.bench import bench_model, random_examples
+from tacit.measure.decoder import bench_decoder
 from tacit.measure.operation import bench_operation
 from tacit.measure.throughput import Load, bench_throughput
 from tacit.model import Model
@@ -211,11 +213,34 @@ def throughput(
         terminal.show_throughput(content)
 
 
+def decoder(
+    model: ModelFile,
+    options: ModelPairOptions,
+    tokens: Annotated[int, typer.Option(min=1, max=4096, help="Steps that are measured, behind a first one.")] = 8,
+    context: Annotated[int | None, typer.Option(min=1, help="The context that the model must have.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure a token of a language model that was compiled with --context: two processes over TLS.
+
+    The client learns the best next token and nothing else. Bytes and rounds of a step do not depend on the tokens.
+    """
+    pair = replace(options, reveal="label").planned(Model(model))
+    with terminal.progress("measuring") as advance:
+        content = bench_decoder(pair, context, tokens, advance)
+    if json:
+        terminal.emit_json(content)
+        return
+    each = content["per_token"]
+    shown = f"{each['seconds']:.2f} s, {each['bytes'] / 1e6:.1f} MB and {each['rounds']:.0f} rounds"
+    typer.echo(f"context {content['context']}, {tokens} tokens, each {shown}")
+
+
 for name, command, arguments in (
     ("conv", conv, "--height 16 --width 16 --in 16 --out 16"),
     ("matmul", matmul, "--rows 1 --inner 512 --cols 1000"),
     ("ot", ot, "--kind ferret --count 30000000"),
     ("model", model, "mnist.tacit --threads 1 --repeat 5"),
+    ("decoder", decoder, "smollm2.tacit --context 128 --tokens 8 --json"),
     ("throughput", throughput, "mnist.tacit --clients 8 --seconds 60"),
 ):
     bench.command(name, epilog=f"Example: `tacit bench {name} {arguments}`")(expand(command))

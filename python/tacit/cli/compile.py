@@ -26,6 +26,7 @@ from tacit.data import corpus, processor
 from tacit.data.examples import by_name, load
 from tacit.data.preprocess import Preprocessing, parse
 from tacit.data.text import LONGEST_SEQUENCE
+from tacit.errors import MisuseError
 from tacit.report import terminal
 
 if TYPE_CHECKING:
@@ -228,6 +229,16 @@ class CompileOptions:
         ),
     ] = None
 
+    context: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Of language models: read one token at a time, and keep keys and values of the last N shared between "
+            "client and server, so that nobody computes them twice and nobody sees them. In place of --sequence.",
+        ),
+    ] = None
+
     @property
     def protocols(self) -> str:
         """The suite; raises `BadParameter` where it has no form that is secure against what was named."""
@@ -255,6 +266,7 @@ class CompileOptions:
         from tacit.importers.huggingface import reads_pictures
 
         named = is_gguf(model) or self.sequence is not None or self.tokenizer is not None or self.public_embedding
+        named = named or self.context is not None
         return named or self.texts is not None or (model.is_dir() and not trained and not reads_pictures(model))
 
     @property
@@ -269,7 +281,10 @@ class CompileOptions:
         lines = corpus.Corpus(()) if self.texts is None else corpus.load(self.texts)
         texts, pairs = lines.inputs(False), lines.inputs(True)
         public = self.public_embedding
-        return Reading(self.sequence, self.tokenizer, texts, pairs, public, self.prefix, self.suffix)
+        if self.context is not None and self.sequence is not None:
+            raise MisuseError("two lengths: a model with a --context reads one token at a time; leave --sequence out")
+        around = self.prefix, self.suffix, self.context
+        return Reading(self.sequence, self.tokenizer, texts, pairs, public, *around)
 
     def inputs(self, model: Path) -> NDArray[np.float32] | dict[str, NDArray[np.float32]] | None:
         """Example inputs to calibrate with, by name where there are several; None for texts, and without any."""

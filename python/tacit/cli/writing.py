@@ -14,7 +14,7 @@ from tacit.errors import MisuseError, TacitError
 from tacit.model import Model
 from tacit.report import terminal
 from tacit.session.client import Session
-from tacit.session.generate import Piece
+from tacit.session.generate import Piece, runs
 
 TOKENS = 32
 MOST_TOKENS = 4096
@@ -89,7 +89,7 @@ def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool)
 def write(model: Model, options: PairOptions, prompt: str, tokens: int, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
-    with opened(options, model, tokens) as session:
+    with opened(options, model, runs(text, prompt, tokens)) as session:
         answer = answered(session, text, prompt, tokens, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})

@@ -32,6 +32,7 @@ from tacit.data.schema import Schema
 from tacit.data.text import ENDING, ENTRY, Text, write
 from tacit.errors import MisuseError
 from tacit.importers.gguf import as_directory, is_gguf
+from tacit.importers.huggingface import states_of
 from tacit.importers.onnx import import_onnx
 from tacit.importers.quantised import import_quantised, is_quantised
 from tacit.importers.source import WHOLE, Selection, Source, Unit
@@ -85,7 +86,8 @@ class Options:
     Several results have commas between. `states` are pairs of an input and an output: what the output is after one
     input of a session, the input is before the next, as shares that nobody opens. `units` are how large 1 is of each
     of several inputs or results, by name, or of each value of an input; unless given they follow from the calibration.
-    `beginning` are tokens that a decoder has read before those of each input; they follow from `reading`.
+    `beginning` are tokens that a decoder has read before those of each input, and `context` is how many earlier
+    positions its states have, 0 for none; both follow from `reading`.
     `schema` says how rows of a table become inputs, and what results mean.
     `layer_bits`, widths of the weights layer by layer, are of suites ufo and lola. The rest is of suite lola, where
     nothing is rescaled and widths are 3 and 5 bits unless given: bits that outputs get beyond what calibration
@@ -118,13 +120,15 @@ class Options:
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
     beginning: tuple[int, ...] = ()
+    context: int = 0
     schema: Schema | None = None
     say: Callable[[str], None] = silent
 
     @property
     def selection(self) -> Selection:
         """The part of the model that is compiled."""
-        return Selection(self.result, self.input_shapes, self.input_values, self.states, self.units, self.beginning)
+        ends = self.result, self.input_shapes, self.input_values, self.states, self.units
+        return Selection(*ends, self.beginning, self.context)
 
     @property
     def may_widen(self) -> bool:
@@ -152,6 +156,7 @@ class Options:
         """Options that made the model what it is, as the file keeps them; those that do not apply are left out."""
         names = ["suite", "weight_bits", "activation_bits", "rounding", "nonlinear", "clip_percentile", "layer_bits"]
         names += ["result", "input_shapes", "input_values", "states", "units", "beginning", "target_agreement"]
+        names += ["context"] if self.context else []
         names += ["clip"] if self.clip != str(MINMAX) else []
         names += ["equalise"] if self.equalise != "auto" else []
         names += ["weight_rounding"] if self.weight_rounding != "nearest" else []
@@ -280,7 +285,11 @@ def begun(source: Path, options: Options) -> Options:
     if options.reading is None or not decodes(source):
         return options
     reading = replace(options.reading, public_embedding=True)
-    return replace(options, reading=reading, beginning=prompting(source, reading).tokens)
+    options = replace(options, reading=reading, beginning=prompting(source, reading).tokens)
+    context = reading.context
+    if context is None:
+        return options
+    return replace(options, reading=replace(reading, sequence=1), context=context, states=states_of(source))
 
 
 def say_uncut(graph: Source, seen: Calibration, options: Options) -> None:

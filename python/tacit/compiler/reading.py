@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compiler.prompts import prompting
 from tacit.data import corpus
+from tacit.data.decoding import Steps
 from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
 from tacit.importers.huggingface import (
@@ -21,6 +22,7 @@ from tacit.importers.huggingface import (
     padding,
     pooling_of,
     public_embedding,
+    rotary_of,
 )
 from tacit.importers.source import Source
 
@@ -44,7 +46,8 @@ class Reading:
     `texts` calibrate, of classifiers `pairs` where there are any; without any, thirty that come with the package do.
     With `public_embedding` clients get the embedding and look their tokens up themselves. Of decoders `prefix` is what
     the server has read before each prompt, and `suffix` stands between a prompt and its answer; unless given they are
-    those of the model's chat template.
+    those of the model's chat template. With a `context` they read one token at a time, and keep keys and values of so
+    many earlier ones.
     """
 
     sequence: int | None = None
@@ -54,6 +57,7 @@ class Reading:
     public_embedding: bool = False
     prefix: str | None = None
     suffix: str | None = None
+    context: int | None = None
 
 
 def describe(source: Path, graph: Source, reading: Reading) -> Text:
@@ -79,7 +83,10 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
         if not graph.masked:
             return text
         tables = public_embedding(source, text.sequence)
-        return replace(text, embedding=tables.digest, tables=tables)
+        if decoding is not None and reading.context is not None:
+            one = float(np.abs(tables.words).max())
+            decoding = replace(decoding, steps=Steps(reading.context, *rotary_of(source), one))
+        return replace(text, embedding=tables.digest, tables=tables, decoding=decoding)
     pad = padding(folder) if is_directory_of_model(folder) else 0
     return Text(content, graph.input_shape[1], exported(graph), False, pad)
 
@@ -113,14 +120,16 @@ def margin(text: Text | None) -> float:
 
 def examples(text: Text, texts: Sequence[str]) -> NDArray[np.float32]:
     """Inputs of a model that reads `texts`: each alone, and of decoders also with some of the next as its answer."""
-    alone = text.tokens(texts).x
     if text.decoding is None:
-        return alone
-    most = max(1, text.sequence // 2)
+        return text.tokens(texts).x
+    steps = text.decoding.steps
+    most = max(1, (text.sequence if steps is None else steps.context) // 2)
     answers = [text.plain.encode(one, add_special_tokens=False).ids[:most] for one in (*texts[1:], texts[0])]
     ids = [[*text.prompt(one), *answer] for one, answer in zip(texts, answers, strict=True)]
-    answered = np.stack([text.decoding.placed(one, text.sequence, text.pad) for one in ids])
-    return np.concatenate([alone, text.inputs(answered)])
+    answered = np.concatenate([text.decoding.inputs(one, text.sequence, text.pad) for one in ids])
+    # Steps of a prompt with its answer begin with those of the prompt.
+    alone = [text.tokens(texts).x] if steps is None else []
+    return np.concatenate([*alone, text.inputs(answered)])
 
 
 def given(reading: Reading | None, in_pairs: bool) -> Sequence[str]:

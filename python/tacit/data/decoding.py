@@ -10,6 +10,47 @@ from numpy.typing import NDArray
 from tacit.errors import MisuseError
 
 MOST_BEGINNING = 1024
+MOST_CONTEXT = 8192
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Inputs of a model that reads one token at a time and keeps keys and values of `context` earlier ones.
+
+    Positions turn pairs of a head's `width` values by angles of the `base`; `unit` stands for 1 among their cosines.
+    """
+
+    context: int
+    width: int
+    base: float
+    unit: float
+
+    @classmethod
+    def of(cls, content: Any) -> Self:
+        """What `content` says; raises `KeyError` or `TypeError` for JSON without the fields."""
+        found = cls(content["context"], content["width"], float(content["base"]), float(content["unit"]))
+        sound = all(isinstance(number, int) and number > 0 for number in (found.context, found.width))
+        sound = sound and found.context <= MOST_CONTEXT and found.width % 2 == 0
+        if not sound or not np.isfinite((found.base, found.unit)).all() or min(found.base, found.unit) <= 0:
+            raise MisuseError("text: `steps` must have a context, an even width, a base and a unit")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, as `of` reads them."""
+        return {"context": self.context, "width": self.width, "base": self.base, "unit": self.unit}
+
+    def placed(self, token: int, before: int, beginning: int) -> NDArray[np.float32]:
+        """An input (rows, 1) of the `token` with `before` tokens between it and the beginning.
+
+        Below the token are cosines and sines of its position, and what it attends to: 1 for the beginning, for as many
+        of the last `context` tokens as there are, and for itself.
+        """
+        frequencies = self.base ** (-np.arange(0, self.width, 2) / self.width)
+        cosine, sine = (turn((beginning + before) * frequencies) * self.unit for turn in (np.cos, np.sin))
+        last = min(before, self.context)
+        mask = [np.ones(beginning), np.zeros(self.context - last), np.ones(last + 1)]
+        rows = np.concatenate([[token], cosine, cosine, -sine, sine, *mask])
+        return rows[:, None].astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -17,23 +58,26 @@ class Decoding:
     """What stands around a prompt.
 
     `beginning` are as many tokens as the server has in front of each prompt, the same for everybody, and `before` is
-    their text. `after` is a text between the prompt and the answer, and the tokens `stops` end an answer.
+    their text. `after` is a text between the prompt and the answer, and the tokens `stops` end an answer. With `steps`
+    an input is one token, without all of them.
     """
 
     beginning: int = 0
     before: str = ""
     after: str = ""
     stops: tuple[int, ...] = ()
+    steps: Steps | None = None
 
     @classmethod
     def of(cls, content: Any) -> Self:
         """What `content` says; raises `MisuseError` for JSON that `to_json` does not write."""
         try:
-            found = cls(content["beginning"], content["before"], content["after"], tuple(content["stops"]))
+            steps = Steps.of(content["steps"]) if "steps" in content else None
+            found = cls(content["beginning"], content["before"], content["after"], tuple(content["stops"]), steps)
             numbers = (found.beginning, *found.stops)
             sound = all(isinstance(number, int) and number >= 0 for number in numbers)
             sound = sound and isinstance(found.before, str) and isinstance(found.after, str)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise MisuseError(f"text: `decoding` lacks {error}") from error
         if not sound or found.beginning > MOST_BEGINNING:
             raise MisuseError("text: `decoding` must have a beginning, texts before and after, and tokens that stop")
@@ -41,11 +85,20 @@ class Decoding:
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as `of` reads them."""
-        return {"beginning": self.beginning, "before": self.before, "after": self.after, "stops": list(self.stops)}
+        found = {"beginning": self.beginning, "before": self.before, "after": self.after, "stops": list(self.stops)}
+        return found if self.steps is None else {**found, "steps": self.steps.to_json()}
 
     def rows(self, sequence: int) -> int:
         """The rows of an input of so many tokens: tokens, and what the module of architectures says of masks."""
         return 2 + self.beginning + sequence
+
+    def inputs(self, ids: Sequence[int], sequence: int, pad: int) -> NDArray[np.float32]:
+        """All inputs (N, rows, sequence) that the tokens `ids` of one text take, in order: one, or one for each."""
+        if self.steps is None:
+            return self.placed(ids, sequence, pad)[None]
+        if not ids:
+            raise MisuseError("a prompt needs at least one token")
+        return np.stack([self.steps.placed(token, place, self.beginning) for place, token in enumerate(ids)])
 
     def placed(self, ids: Sequence[int], sequence: int, pad: int) -> NDArray[np.float32]:
         """An input (rows, sequence) of the last `sequence` of the tokens `ids`.

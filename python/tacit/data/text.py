@@ -133,9 +133,12 @@ class Text:
         return Tokens(self.inputs(x), lengths, x)
 
     def prompts(self, texts: Sequence[str], decoding: Decoding) -> Tokens:
-        """Inputs of a decoder, which read the prompts `texts` up to where the answer begins."""
+        """Inputs of a decoder, which read the prompts `texts` up to where the answer begins.
+
+        Of a model that reads one token at a time they are those of all tokens, in order.
+        """
         ids = [self.prompt(text) for text in texts]
-        x = np.stack([decoding.placed(one, self.sequence, self.pad) for one in ids])
+        x = np.concatenate([decoding.inputs(one, self.sequence, self.pad) for one in ids])
         return Tokens(self.inputs(x), np.array([len(one) for one in ids]), x)
 
     def prompt(self, text: str) -> list[int]:

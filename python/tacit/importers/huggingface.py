@@ -11,6 +11,8 @@ from tacit.importers.architectures import IMAGES, INSTEAD, TEXTS, image
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Weights
 from tacit.importers.architectures.heads import Kind
+from tacit.importers.architectures.llama_floats import base, sizes
+from tacit.importers.architectures.llama_step import states
 from tacit.importers.architectures.text import TextArchitecture, Written, sound, write
 from tacit.importers.directory import Present, read_json, read_list, read_weights, renamed
 
@@ -31,17 +33,20 @@ def is_directory_of_model(path: Path) -> bool:
 
 
 def read_directory(
-    folder: Path, sequence: int, public: bool = False, beginning: tuple[int, ...] = ()
+    folder: Path, sequence: int, public: bool = False, beginning: tuple[int, ...] = (), context: int = 0
 ) -> onnx.ModelProto:
     """The model in `folder` for `sequence` tokens, as an ONNX model; with `public` without its embedding.
 
-    A decoder has read the tokens `beginning` before.
+    A decoder has read the tokens `beginning` before. With a `context` the model is a step of one token, with states of
+    so many positions before it.
 
     Raises `MisuseError` for files that are absent or damaged and for a length the model has no positions
     for, and `UnsupportedError` naming what the configuration asks for that Tacit does not have.
     """
     architecture, config, weights = load(folder)
-    written = Written(config, sequence, public, beginning)
+    written = Written(config, sequence, public, beginning, context)
+    if context and architecture.stepped is None:
+        raise config.unsupported("steps that keep keys and values", "use a decoder, or --sequence alone")
     return write(architecture, written, architecture.prepare(config, weights), head(config), named(config))
 
 
@@ -56,6 +61,17 @@ def public_embedding(folder: Path, sequence: int) -> Embedding:
     factor = weights[f"{tables.norm}.weight"]
     bias = weights[f"{tables.norm}.bias"] if tables.biased else np.zeros_like(factor)
     return Embedding(words, places, factor, bias, tables.epsilon)
+
+
+def states_of(folder: Path) -> tuple[tuple[str, str], ...]:
+    """What a step of the decoder in `folder` keeps from one token to the next, and what it is after a token."""
+    return states(configuration(folder))
+
+
+def rotary_of(folder: Path) -> tuple[int, float]:
+    """The width of a head of the decoder in `folder`, and the base of its rotary positions."""
+    config = configuration(folder)
+    return sizes(config).width, base(config)
 
 
 def read_images(folder: Path) -> onnx.ModelProto:

@@ -187,7 +187,8 @@ def read(
     of its tensors, is added to `remarks`.
     """
     if is_directory_of_model(path):
-        if replace(selection, beginning=()) != WHOLE:
+        states = () if selection.context else selection.states
+        if replace(selection, beginning=(), context=0, states=states) != WHOLE:
             raise MisuseError(
                 f"{path} is a directory of Hugging Face, whose ends are known: leave --result and --input-... out"
             )
@@ -195,7 +196,9 @@ def read(
             if public or sequence is not None:
                 raise MisuseError(f"{path} reads pictures: leave --sequence and --public-embedding out")
             return read_images(path)
-        return read_directory(path, needed(path, sequence), public, selection.beginning)
+        model = read_directory(path, needed(path, sequence), public, selection.beginning, selection.context)
+        flatten_states(model, selection)
+        return model
     if public:
         raise MisuseError(f"{path} is no directory of Hugging Face: --public-embedding needs one")
     model = load(path)

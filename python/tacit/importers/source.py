@@ -93,7 +93,8 @@ class Selection:
     only one. `values` are those of inputs that are single numbers and no secret. `states` are pairs: an input that is
     kept from one example to the next, and the output that it is then. `units` say for inputs and results, where there
     are several, how large 1 is in the tensor that they share, and for an input of features the same for each.
-    `beginning` are tokens that a decoder has read before those of each input.
+    `beginning` are tokens that a decoder has read before those of each input, which is one token where `context` is not
+    0: states have keys and values of so many before it.
     """
 
     result: str | None = None
@@ -102,6 +103,7 @@ class Selection:
     states: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, Unit], ...] = ()
     beginning: tuple[int, ...] = ()
+    context: int = 0
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> "Selection":
@@ -111,7 +113,7 @@ class Selection:
         states = tuple((str(before), str(after)) for before, after in noted.get("states") or ())
         units = tuple((str(name), read_unit(unit)) for name, unit in noted.get("units") or ())
         beginning = tuple(map(int, noted.get("beginning") or ()))
-        return cls(noted.get("result"), shapes, values, states, units, beginning)
+        return cls(noted.get("result"), shapes, values, states, units, beginning, int(noted.get("context") or 0))
 
 
 def read_unit(content: object) -> Unit:

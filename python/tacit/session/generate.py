@@ -1,17 +1,20 @@
-"""Text from a private language model: token by token, each by a run of its own over the window of the last tokens.
+"""Text from a private language model: token by token, each by a run of its own.
 
+A run reads the window of the last tokens, or, of a model with steps, one token, and keys and values of earlier ones
+stay shared between both parties from run to run.
 The client knows its prompt and the tokens that were written so far; it alone learns the next one. The server sees runs
 of one size, how many there are, and when they come.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.decoding import Decoding
 from tacit.data.text import Text
 from tacit.errors import MisuseError
 
@@ -36,7 +39,8 @@ Step = Callable[[NDArray[np.float32]], Written]
 class Piece:
     """A token that was written, the text that it adds, and what it took.
 
-    Bytes and rounds are of both directions; those of the first token include the setup of the session.
+    Bytes and rounds are of both directions; those of the first token include the setup of the session, and the prompt's
+    steps.
     """
 
     token: int
@@ -56,13 +60,13 @@ def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece
         raise MisuseError("the model writes no text; compile one for the next token (...ForCausalLM, or a .gguf file)")
     if tokens < 1:
         raise MisuseError(f"--tokens is 1 or more, not {tokens}")
-    ids, said, spent = text.prompt(prompt), "", (0, 0)
-    start = len(ids)
+    ids, said, spent = text.prompt(prompt), "", Cost(0, 0)
+    start, read = len(ids), 0
     for _ in range(tokens):
         began = monotonic()
-        x = text.inputs(text.decoding.placed(ids, text.sequence, text.pad)[None])
-        made = step(x)
-        token, total = int(made.classes[0]), costs(made.report)
+        for x in text.inputs(unread(text, text.decoding, ids, read)):
+            made = step(x[None])
+        token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
         if token in text.decoding.stops:
             return
         ids.append(token)
@@ -70,10 +74,34 @@ def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece
         # A character of several tokens is shown when it is complete.
         whole = whole.rstrip("\ufffd")
         new, said = (whole[len(said) :], whole) if whole.startswith(said) else ("", said)
-        yield Piece(token, new, monotonic() - began, total[0] - spent[0], total[1] - spent[1])
+        yield Piece(token, new, monotonic() - began, *Cost.between(spent, total))
         spent = total
 
 
-def costs(report: dict[str, Any]) -> tuple[int, int]:
-    """Bytes of both directions and rounds of a report."""
-    return sum(report["bytes"].values()), int(report["rounds"])
+def unread(text: Text, decoding: Decoding, ids: Sequence[int], read: int) -> NDArray[np.float32]:
+    """Inputs (N, rows, sequence) behind the first `read` tokens: the last window, or a step for each token."""
+    every = decoding.inputs(ids, text.sequence, text.pad)
+    return every if decoding.steps is None else every[read:]
+
+
+def runs(text: Text, prompt: str, tokens: int) -> int:
+    """How many inputs of a session an answer of so many tokens takes."""
+    stepped = text.decoding is not None and text.decoding.steps is not None
+    return tokens + (len(text.prompt(prompt)) - 1 if stepped else 0)
+
+
+class Cost(NamedTuple):
+    """Bytes of both directions, and rounds."""
+
+    bytes: int
+    rounds: int
+
+    @classmethod
+    def between(cls, earlier: "Cost", later: "Cost") -> "Cost":
+        """What was spent since `earlier`."""
+        return cls(later.bytes - earlier.bytes, later.rounds - earlier.rounds)
+
+
+def cost_of(report: dict[str, Any]) -> Cost:
+    """Bytes and rounds of a report."""
+    return Cost(sum(report["bytes"].values()), int(report["rounds"]))

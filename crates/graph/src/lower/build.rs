@@ -110,14 +110,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Whether both multiply each position of the same image by a matrix.
+    /// Whether both multiply the same vector, or each position of the same image, by a matrix.
     fn beside_each_other(&self, a: &SourceNode, b: &SourceNode) -> bool {
         a.inputs == b.inputs && self.is_dense(a) && self.is_dense(b)
     }
 
     fn is_dense(&self, node: &SourceNode) -> bool {
         let shape = node.inputs.first().map(|name| &self.scales.shapes[name]);
-        let Some(shape) = shape.filter(|shape| shape.len() == 3) else { return false };
+        let Some(shape) = shape.filter(|shape| [1, 3].contains(&shape.len())) else { return false };
         self.conv(node, shape).is_ok_and(|conv| {
             let Conv { kernel, stride, padding, groups, .. } = conv;
             (kernel, stride, padding, groups) == ([1, 1], [1, 1], [0; 4], 1)
@@ -228,7 +228,7 @@ impl<'a> Builder<'a> {
         self.push(name, op, inputs, output);
     }
 
-    /// Layers that multiply each position of one input by a matrix, as one: the input is
+    /// Layers that multiply a vector, or each position of one input, by a matrix, as one: the input is
     /// encrypted once. Each result keeps a scale of its own.
     fn side_by_side(&mut self, nodes: &[&SourceNode]) -> Result<()> {
         let [first, ..] = nodes else { return Ok(()) };
@@ -259,13 +259,20 @@ impl<'a> Builder<'a> {
         }
         let Some(all) = all else { return Ok(()) };
         let (name, output) = self.before(first, "all");
-        let [height, width] = [conv.out_height(), conv.out_width()];
+        let form = self.scales.shapes[&first.output].get(1..).unwrap_or_default();
+        let each = form.iter().product::<usize>();
+        // Vectors have one axis, images two more.
+        let strides: Vec<usize> = match form {
+            [] => vec![1],
+            _ => vec![each, conv.out_width(), 1],
+        };
+        let shape: Vec<usize> = [conv.out_channels].iter().chain(form).copied().collect();
         let format = Format { bits: 1, scale: 1.0, signed: true };
-        let output = self.tensor(&output, &[conv.out_channels, height, width], format);
+        let output = self.tensor(&output, &shape, format);
         self.push_linear(&name, (conv, None), all, vec![input], output);
         let mut start = 0;
         for (node, scale) in nodes.iter().zip(scales) {
-            let view = View { start, strides: vec![height * width, width, 1] };
+            let view = View { start, strides: strides.clone() };
             start += self.scales.shapes[&node.output].iter().product::<usize>();
             self.write(node, Op::from(view), vec![output], Format { scale, ..format });
         }

@@ -5,10 +5,12 @@ use super::options::Options;
 use super::scale::Scales;
 use crate::error::{Error, Result};
 use crate::ir::{Format, Nonlinear, Op, State, Tensor};
-use crate::ops::Relu;
 use crate::ops::relu::MAX_SATURATE;
+use crate::ops::{self, Relu, Reshape, View};
 use crate::source::Program;
-use crate::source::scaling::{levels, side};
+use crate::source::ops::{Clip, Concat};
+use crate::source::scaling::{TOLERANCE, levels, side};
+use std::collections::BTreeSet;
 
 /// Bits that a state has beyond activations: its errors add up from input to input.
 const STATE_BITS: u32 = 6;
@@ -26,9 +28,36 @@ pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
 impl Scales<'_> {
     /// Scale and smallest integer of a state, which has `2 * -low` integers.
     pub(super) fn state(&self, name: &str) -> Result<(f64, i64)> {
-        let bits = (self.activation_bits + STATE_BITS).min(MAX_SATURATE);
+        let bits = match self.remembers(name) {
+            true => self.activation_bits,
+            false => (self.activation_bits + STATE_BITS).min(MAX_SATURATE),
+        };
         let scale = side(self.own_range(name)?) / levels(bits - 1);
         Ok((scale, -(1 << (bits - 1))))
+    }
+}
+
+impl Scales<'_> {
+    /// Whether a state only remembers: each value after an input was one before it, or is clipped.
+    /// Then no error adds up, and nothing is computed to keep it.
+    fn remembers(&self, name: &str) -> bool {
+        let state = self.program().source.states.iter().find(|state| state.name == name);
+        let mut tensors: Vec<&str> = state.iter().map(|state| state.after.as_str()).collect();
+        let (mut seen, mut before) = (BTreeSet::new(), false);
+        while let Some(tensor) = tensors.pop() {
+            before |= tensor == name;
+            if tensor == name || !seen.insert(tensor) {
+                continue;
+            }
+            match self.writer(tensor) {
+                Some(node) if node.op.keeps_integers() || node.op.is::<Concat>() => {
+                    tensors.extend(node.inputs.iter().map(String::as_str));
+                }
+                Some(node) if node.op.is::<Clip>() => {}
+                _ => return false,
+            }
+        }
+        before
     }
 }
 
@@ -49,6 +78,11 @@ impl Builder<'_> {
         for (place, state) in self.scales.program().source.states.iter().enumerate() {
             let (scale, low) = self.scales.state(&state.name)?;
             let made = self.index[&state.after];
+            if let Some(range) = self.remembered(self.graph.states[place].before, made) {
+                self.graph.states[place].after = made;
+                self.graph.states[place].range = range;
+                continue;
+            }
             let fresh = |step: &str| {
                 let base = format!("{}.{step}", state.name);
                 self.scales.program().source.fresh(&base)
@@ -62,5 +96,31 @@ impl Builder<'_> {
             self.graph.states[place].after = after;
         }
         Ok(())
+    }
+
+    /// The range of a state that remembers: that of all clips whose results `after` has, beside
+    /// values of `before`. `None` where it has others, or in other scales.
+    fn remembered(&self, before: usize, after: usize) -> Option<[i64; 2]> {
+        let scale = self.format_of(before).scale;
+        let (mut tensors, mut range, mut found) = (vec![after], [0, 0], false);
+        while let Some(tensor) = tensors.pop() {
+            if (self.format_of(tensor).scale / scale - 1.0).abs() > TOLERANCE {
+                return None;
+            }
+            if tensor == before {
+                found = true;
+                continue;
+            }
+            let node = self.graph.nodes.iter().find(|node| node.output == tensor)?;
+            if let Some(Relu { saturate, low }) = node.op.get() {
+                range = [range[0].min(*low), range[1].max(low + (1 << saturate) - 1)];
+            } else if node.op.is::<View>() || node.op.is::<Reshape>() || node.op.is::<ops::Concat>()
+            {
+                tensors.extend(&node.inputs);
+            } else {
+                return None;
+            }
+        }
+        found.then_some(range)
     }
 }

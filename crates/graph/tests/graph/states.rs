@@ -28,6 +28,41 @@ fn mean(options: &Options) -> Result<Model, Error> {
     lower(Source::from_json(MEAN).unwrap(), floats(), &ranges().into(), options)
 }
 
+/// A state of the last two results of a clipped layer, the newest one last; the result is that of
+/// all three.
+const LAST: &str = r#"{"name":"last","input":{"name":"x","shape":[2]},"output":"y",
+  "states":[{"name":"before","shape":[4],"after":"after"}],"nodes":[
+  {"name":"half","op":"Gemm","inputs":["x"],"output":"a","weight":"w","bias":null},
+  {"name":"clip","op":"Clip","minimum":null,"maximum":null,"inputs":["a"],"output":"new"},
+  {"name":"join","op":"Concat","inputs":["before","new"],"output":"all"},
+  {"name":"view","op":"View","shape":[4],"start":2,"strides":[1],"inputs":["all"],"output":"after"},
+  {"name":"sum","op":"Gemm","inputs":["all"],"output":"y","weight":"s","bias":null}]}"#;
+
+#[test]
+fn what_a_state_only_remembers_is_neither_rescaled_nor_clipped() {
+    let sum = FloatTensor { shape: vec![1, 6], data: vec![1.0; 6] };
+    let floats = floats().into_iter().chain([("s".into(), sum)]).collect();
+    // Further below zero than above: the state has the range of the clip.
+    let near = ["a", "new", "before", "all", "after"].map(|name| (name, (-0.5, 0.25)));
+    let ranges = near.into_iter().chain([("x", (-1.0, 0.5)), ("y", (-3.0, 1.5))]);
+    let ranges: Ranges = ranges.map(|(name, range)| (name.into(), range)).collect();
+    let options = Options { rounding: Rounding::Exact, ..Options::default() };
+    let model = lower(Source::from_json(LAST).unwrap(), floats, &ranges.into(), &options).unwrap();
+    let [state] = &model.graph.states[..] else { panic!("one state") };
+    let writer = model.graph.nodes.iter().find(|node| node.output == state.after).unwrap();
+    assert_eq!(writer.op.kind(), "view");
+    let values = [[-1.0, 0.5], [0.25, -0.5], [0.0, -0.75], [0.5, 0.125]];
+    let inputs: Vec<Vec<i64>> =
+        values.iter().map(|x| model.graph.quantize_input(x).unwrap()).collect();
+    let outputs = interpret_batch(&model, &inputs).unwrap();
+    for (place, output) in outputs.iter().enumerate() {
+        let last = &values[place.saturating_sub(2)..=place];
+        let want: f32 = last.iter().flatten().sum::<f32>() / 2.0;
+        let got = model.graph.dequantize_output(output);
+        assert!((got[0] - f64::from(want)).abs() < 0.04, "{got:?} for {want} at {place}");
+    }
+}
+
 #[test]
 fn results_follow_the_float_recurrence() {
     let model = mean(&Options::default()).unwrap();

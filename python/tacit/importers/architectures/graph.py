@@ -26,6 +26,7 @@ class Graph:
     weights: Weights
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, onnx.TensorProto] = field(default_factory=dict)
+    states: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
 
     def add(self, operator: str, name: str, *inputs: str, **attributes: Any) -> str:
         """A node called like its output; gives that name."""
@@ -65,6 +66,10 @@ class Graph:
         split = self.add("Reshape", f"{name}.split", x, self.integers(f"{name}.shape", shape))
         return self.add("Transpose", f"{name}.heads", split, perm=list(order))
 
+    def state(self, before: str, shape: tuple[int, ...], after: str) -> None:
+        """Let `before`, of that shape, be an input that is kept, and the tensor `after` what it is next."""
+        self.states.append((before, shape, after))
+
     def first(self) -> str:
         """The number 0, as an index."""
         return self.constant("first", np.int64(0))
@@ -77,7 +82,9 @@ class Graph:
     def model(self, name: str, shape: Sequence[int], output: str, rank: int, masks: int = 0) -> onnx.ModelProto:
         """The model of input `x` (N, *shape), of whose rows the last are `masks`, and one output of `rank` axes."""
         given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *shape])]
+        given += [helper.make_tensor_value_info(before, TensorProto.FLOAT, at) for before, at, _ in self.states]
         results = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)]
+        results += [helper.make_tensor_value_info(after, TensorProto.FLOAT, at) for _, at, after in self.states]
         built = helper.make_graph(self.nodes, name, given, results, list(self.constants.values()))
         # A shape is obligatory for the checker.
         built.output[0].type.tensor_type.shape.dim.add().dim_param = "N"

@@ -16,6 +16,17 @@ from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Graph, Weights
 from tacit.importers.architectures.heads import Head, Kind
 from tacit.importers.architectures.llama_floats import Sizes, base, begun, sizes, turns
+from tacit.importers.architectures.llama_step import (
+    above,
+    at_once,
+    evening,
+    kept,
+    named,
+    part,
+    positions,
+    turning,
+    unit,
+)
 from tacit.importers.architectures.modernbert import rotated
 from tacit.importers.architectures.rotation import HEAD, Rotated
 from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
@@ -29,12 +40,30 @@ SELECT = "mask"
 
 
 class Extent(NamedTuple):
-    """Heads, keys and values of the beginning and its tokens, and tokens of an input."""
+    """Heads, keys and values of the beginning and its tokens, and queries of a head.
+
+    A step has heads of keys only, with the queries of a group. Its `context` is how many positions states have before
+    it, of others 0, and `unit` how large 1 is among cosines.
+    """
 
     heads: Sizes
     known: Weights
     beginning: int
     rows: int
+    context: int = 0
+    unit: float = 1.0
+
+    @property
+    def each(self) -> int:
+        """Queries of a group of heads at one position."""
+        return self.heads.heads // self.heads.groups
+
+    def before(self, layer: int, role: str, factor: float = 1.0) -> NDArray[np.float32] | None:
+        """Keys or values (1, beginning, groups * width) of a step's beginning times `factor`, if it has any."""
+        if not self.known:
+            return None
+        heads = self.known[f"{layer}.{role}"][:: self.each]
+        return (heads.transpose(1, 0, 2).reshape(1, heads.shape[1], -1) * factor).astype(np.float32)
 
 
 def check(config: Config) -> None:
@@ -99,23 +128,53 @@ def by_head(graph: Graph, name: str, x: str, weight: NDArray[np.float32], rows: 
     return graph.add("Transpose", name, graph.add("Reshape", f"{name}.split", product, shape), perm=[0, 1, 3, 2])
 
 
-def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
-    """What attention adds to the states."""
+def windowed(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str]:
+    """Queries, keys and values (N, heads, sequence, width) of all tokens of an input."""
     at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
     found = {}
     for role, count in (("query", heads.heads), ("key", heads.groups), ("value", heads.groups)):
-        weight = f"{source}.{role[0]}_proj"
-        flat = dense(graph, f"{at}.{role}", x, weight)
+        flat = dense(graph, f"{at}.{role}", x, f"{source}.{role[0]}_proj")
         found[role] = graph.heads(f"{at}.{role}", flat, [0, -1, count, heads.width], [0, 2, 1, 3])
     for role in ("query", "key"):
         found[role] = rotated(graph, f"{at}.{role}", found[role], ALL, heads.width)
     found = {role: rounded(graph, f"{at}.{role}", part) for role, part in found.items()}
     key, value = (repeated(graph, f"{at}.{role}", found[role], heads) for role in ("key", "value"))
+    return found["query"], key, value
+
+
+def stepped(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str]:
+    """Queries (1, groups, queries of a group, width) of one token, and keys and values (1, groups, positions, width).
+
+    Queries and keys are turned at once, which takes the rounds of one.
+    """
+    at, source, heads = f"layer{layer}", f"layers.{layer}.self_attn", of.heads
+    weight, bias = turning(graph.weights, source, of.unit, heads)
+    flat = graph.linear(f"{at}.turning", x, weight, bias)
+    every = heads.heads + heads.groups
+    split = graph.add(
+        "Reshape", f"{at}.turning.heads", flat, graph.integers("turning.heads", [1, every, 1, heads.width])
+    )
+    turned = rounded(graph, f"{at}.turning", at_once(graph, f"{at}.turning", split, heads))
+    query = part(graph, f"{at}.query", turned, (0, heads.heads))
+    key = part(graph, f"{at}.key", turned, (heads.heads, every))
+    value = rounded(graph, f"{at}.value", dense(graph, f"{at}.value", x, f"{source}.v_proj"))
+    by_group = graph.integers("query.groups", [1, heads.groups, of.each, heads.width])
+    query = graph.add("Reshape", f"{at}.query.groups", query, by_group)
+    known = of.before(layer, "key", 1 / evening(graph.weights, source)), of.before(layer, "value")
+    key = kept(graph, named(at, "key"), (key, known[0]), heads, of.context)
+    value = kept(graph, named(at, "value"), (value, known[1]), heads, of.context)
+    return query, key, value
+
+
+def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
+    """What attention adds to the states."""
+    at, source = f"layer{layer}", f"layers.{layer}.self_attn"
+    query, key, value = stepped(graph, layer, x, of) if of.context else windowed(graph, layer, x, of)
     turned = graph.add("Transpose", f"{at}.key.turned", key, perm=[0, 1, 3, 2])
-    scores = graph.add("MatMul", f"{at}.scores", found["query"], turned)
+    scores = graph.add("MatMul", f"{at}.scores", query, turned)
     if of.beginning:
         keys = of.known[f"{layer}.key"].transpose(0, 2, 1)
-        known = by_head(graph, f"{at}.scores.beginning", found["query"], keys, of.rows)
+        known = by_head(graph, f"{at}.scores.beginning", query, keys, of.rows)
         scores = graph.add("Concat", f"{at}.scores.joined", known, scores, axis=-1)
     hidden = graph.add("Add", f"{at}.scores.masked", scores, PENALTY)
     shares = graph.add("Softmax", f"{at}.weights", hidden, axis=-1)
@@ -126,8 +185,21 @@ def attention(graph: Graph, layer: int, x: str, of: Extent) -> str:
 def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
     """The values that heads attend to, side by side."""
     at, hidden = f"layer{layer}", of.heads.heads * of.heads.width
-    if not of.beginning:
+    if not of.beginning and not of.context:
         return post_norm.attended(graph, hidden, at, shares, value)
+    total = attended(graph, layer, shares, value, of)
+    if of.context:
+        # Heads of a group are next to each other, as in the state.
+        return graph.add("Reshape", f"{at}.context.joined", total, graph.integers("context.shape", [1, 1, hidden]))
+    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
+    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
+
+
+def attended(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> str:
+    """The values that heads attend to, in the form of the heads."""
+    at = f"layer{layer}"
+    if not of.beginning:
+        return rounded(graph, f"{at}.context", graph.add("MatMul", f"{at}.context", shares, value))
     axis, middle = graph.integers("beginning.axis", [3]), graph.integers("beginning.end", [of.beginning])
     ends = graph.integers("beginning.first", [0]), middle, graph.integers("tokens.end", [1 << 30])
     known, own = (
@@ -136,9 +208,7 @@ def contexts(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
     )
     first = by_head(graph, f"{at}.context.beginning", known, of.known[f"{layer}.value"], of.rows)
     total = graph.add("Add", f"{at}.context.sum", graph.add("MatMul", f"{at}.context", own, value), first)
-    total = rounded(graph, f"{at}.context", total)
-    turned = graph.add("Transpose", f"{at}.context.turned", total, perm=[0, 2, 1, 3])
-    return graph.add("Reshape", f"{at}.context.joined", turned, graph.integers("context.shape", [0, -1, hidden]))
+    return rounded(graph, f"{at}.context", total)
 
 
 def gated(graph: Graph, layer: int, x: str) -> str:
@@ -154,18 +224,26 @@ def gated(graph: Graph, layer: int, x: str) -> str:
 def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers and the last norm: the state of the last token (N, 1, hidden)."""
     config, sequence, beginning = written.config, written.sequence, len(written.beginning)
-    of = sizes(config)
+    of, context = sizes(config), written.context
     known = begun(config, graph.weights, written.beginning)
-    for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
-        graph.constant(f"rotary.{ALL}.{role}", value)
-    extent = Extent(of, known, beginning, sequence)
+    if context:
+        positions(graph, config.whole("hidden_size"), of.width)
+    else:
+        for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
+            graph.constant(f"rotary.{ALL}.{role}", value)
+    one = unit(graph.weights) if context else 1.0
+    # Keys and values of the beginning are next to those of a state.
+    extent = Extent(of, known, 0 if context else beginning, sequence, context, one)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layer{layer}"
         added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)
         x = graph.add("Add", f"{at}.attended.sum", x, added)
         x = graph.add("Add", f"{at}.sum", x, gated(graph, layer, norm(graph, config, f"{at}.second.norm", x)))
+    last = norm(graph, config, "last.norm", x)
+    if context:
+        return last
     row = graph.add("Unsqueeze", "last.row", SELECT, graph.integers("last.axes", [1]))
-    return graph.add("MatMul", "last.state", row, norm(graph, config, "last.norm", x))
+    return graph.add("MatMul", "last.state", row, last)
 
 
 def heads(_config: Config) -> dict[Kind, Head]:
@@ -177,5 +255,5 @@ def heads(_config: Config) -> dict[Kind, Head]:
     return {"next": following}
 
 
-LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True, prepare=turned)
+LLAMA = TextArchitecture("model.", check, tables, layers, heads, decodes=True, prepare=turned, stepped=above)
 """Also Qwen2, whose queries, keys and values have biases."""

@@ -5,6 +5,7 @@ embedding is public it is (N, width + 1, sequence): hidden states as `embed` giv
 
 Below the tokens or states of a decoder are 1 + prefix + sequence rows: one with a 1 at the last token, and for each
 token which of the prefix and of all tokens it attends to, as (sequence, prefix + sequence) in the order of memory.
+The input of a step, one token with states of earlier ones, is what `llama_step` says.
 """
 
 from collections.abc import Callable
@@ -48,13 +49,15 @@ class Tables(NamedTuple):
 class Written(NamedTuple):
     """What layers are written for: the configuration, the length, and whether clients embed their tokens.
 
-    Of decoders `beginning` are the tokens before those of the input: the server computes what is made of them.
+    Of decoders `beginning` are the tokens before those of the input: the server computes what is made of them. Where
+    `context` is not 0, the input is one token, and states have keys and values of so many positions before it.
     """
 
     config: Config
     sequence: int
     public: bool = False
     beginning: tuple[int, ...] = ()
+    context: int = 0
 
 
 def unchanged(_config: Config, weights: Weights) -> Weights:
@@ -70,7 +73,7 @@ class TextArchitecture:
     embeddings, `layers` writes everything from normalised embeddings (N, sequence, width) to states, and `heads` are
     those that other architectures do not have, of sequence classification at least. What `decodes` gives one state,
     that of the last token (N, 1, width). `prepare` gives the weights that all of these read, those of a model that
-    says the same.
+    says the same. `stepped` gives rows of a step's input between the embedding and the mask, where there are steps.
     """
 
     prefix: str
@@ -80,16 +83,19 @@ class TextArchitecture:
     heads: Callable[[Config], dict[Kind, Head]]
     decodes: bool = False
     prepare: Callable[[Config, Weights], Weights] = unchanged
+    stepped: Callable[[Config], int] | None = None
 
 
 def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
     """The model; `weights` have their names without the prefix."""
-    graph, (config, sequence, public, beginning) = Graph(weights), written
+    graph, (config, sequence, public, beginning) = Graph(weights), written[:4]
     graph.first()
     tables = sound(config, architecture.tables(config, weights), sequence)
     width = tables.words.shape[1]
     x = given_states(graph, width) if public else embed(graph, tables, given_ids(graph), sequence)
     above = width if public else 1
+    if written.context and architecture.stepped is not None:
+        return write_step(graph, architecture, written, (x, above + architecture.stepped(config)), (kind, name))
     row = graph.constant("mask.row", np.int64(above))
     mask = graph.add("Gather", "mask", "x", row, axis=1)
     masks = 1
@@ -101,6 +107,17 @@ def write(architecture: TextArchitecture, written: Written, weights: Weights, ki
     x = architecture.layers(graph, written, x)
     output = head_of(architecture, config, kind)(graph, x, mask)
     return graph.model(name, [above + masks, sequence], output, RANKS[kind], masks)
+
+
+def write_step(
+    graph: Graph, architecture: TextArchitecture, written: Written, given: tuple[str, int], made: tuple[Kind, str]
+) -> onnx.ModelProto:
+    """The model of one token with states: `given` are its embedding and the first row of the mask."""
+    (x, first), (kind, name) = given, made
+    masks = len(written.beginning) + written.context + 1
+    attended(graph, first, 1, masks - 1)
+    output = head_of(architecture, written.config, kind)(graph, architecture.layers(graph, written, x), PENALTY)
+    return graph.model(name, [first + masks, 1], output, RANKS[kind], masks)
 
 
 def head_of(architecture: TextArchitecture, config: Config, kind: Kind) -> Head:

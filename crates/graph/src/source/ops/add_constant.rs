@@ -6,6 +6,7 @@ use crate::ops::Offset;
 use crate::source::floats::Floats;
 use crate::source::lowering::{IntegerNode, Lowering, UnscaledLowering};
 use crate::source::operator::SourceOperator;
+use crate::source::values::{Values, all_saturated};
 use crate::tensor::NodeWeights;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,11 @@ impl SourceOperator for AddConstant {
 
     fn ratio(&self) -> Option<f64> {
         Some(1.0)
+    }
+
+    /// Constants that are added to nothing but zeros are what they are.
+    fn is_saturated(&self, values: &dyn Values) -> bool {
+        all_saturated(values) && values.range(0).is_ok_and(|range| range == (0.0, 0.0))
     }
 
     fn lower(&self, step: &mut dyn Lowering) -> Result<()> {

@@ -1,0 +1,83 @@
+"""A language model that reads one token at a time, whose keys and values two processes keep as shares."""
+
+import numpy as np
+import pytest
+from decoders import PREFIX, SUFFIX, directory
+from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.float_model import FloatModel
+from tacit.compiler.reading import Reading
+from tacit.data.text import Text, read
+from tacit.importers.architectures.llama_floats import logits
+from tacit.importers.huggingface import load
+from tacit.model import Model
+from tacit.session.generate import runs
+from tacit.session.pair import Pair
+
+CONTEXT, PROMPT, TOKENS = 8, "one", 6
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """A compiled decoder that rounds exactly."""
+    folder = tmp_path_factory.mktemp("steps")
+    reading = Reading(prefix=PREFIX, suffix=SUFFIX, context=CONTEXT)
+    compile_model(directory(folder / "tiny"), folder / "tiny.tacit", options=Options(rounding="exact", reading=reading))
+    return Model(folder / "tiny.tacit")
+
+
+def text_of(model: Model) -> Text:
+    """How the model's prompts become inputs."""
+    assert model.text is not None
+    return model.text
+
+
+def test_the_float_model_of_steps_is_the_decoder(model: Model) -> None:
+    text, folder = text_of(model), model.path.parent / "tiny"
+    assert text.decoding is not None
+    ids = text.prompt("two")
+    before = text.encoder.encode(text.decoding.before, add_special_tokens=False).ids
+    x = text.inputs(text.decoding.inputs(ids, 1, 0))
+    made = FloatModel(folder, (), 1, True, model.selection)(x)
+    _, config, weights = load(folder)
+    want = logits(config, weights, [*before, *ids])[len(before) :]
+    assert len(ids) <= CONTEXT
+    # Clients have embeddings in 16 bits.
+    assert np.abs(made - want).max() < 2e-3 * np.abs(want).max()
+
+
+def test_earlier_prompts_of_a_session_change_nothing(model: Model) -> None:
+    text = text_of(model)
+    alone = model.simulate(text.tokens(["two"]).x)
+    behind = model.simulate(text.tokens(["seventeen sheep", "two"]).x)
+    assert behind[-len(alone) :].tolist() == alone.tolist()
+
+
+def test_keys_and_values_stay_shared_between_two_processes(model: Model) -> None:
+    text = text_of(model)
+    run = Pair(model).run(text.tokens([PROMPT]).x, None)
+    assert run.report["max_error"] == 0
+    assert run.report["bytes"] == run.report["predicted"]["bytes"]
+    assert run.report["rounds"] == run.report["predicted"]["rounds"]
+
+
+def test_an_answer_longer_than_the_context_is_the_interpreters(model: Model) -> None:
+    text, written = text_of(model), []
+    assert text.decoding is not None
+    with (
+        Pair(model, reveal="label").server() as server,
+        Pair(model, reveal="label").dial(server).session(runs(text, PROMPT, TOKENS)) as session,
+    ):
+        for piece in session.generate(text, PROMPT, TOKENS):
+            written.append(piece.token)
+    ids = [*text.prompt(PROMPT), *written]
+    assert len(ids) > CONTEXT
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    assert model.simulate(x).argmax(axis=1)[-TOKENS:].tolist() == written
+
+
+def test_clients_have_what_steps_take_in_their_file(model: Model) -> None:
+    text = read(model.path.with_suffix(".text"))
+    assert text.decoding is not None
+    assert text.decoding.steps is not None
+    assert text.decoding.steps.context == CONTEXT
+    assert text == text_of(model)
