@@ -14,6 +14,7 @@ use wire::{Channel, Cost, Result, Role};
 
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::mux::{self, Side, Switch};
+use crate::arithmetic::reduce::{self, Reduce};
 use crate::arithmetic::truncate::{self, Truncate};
 use crate::boolean::compare::{self, Comparison, Radix};
 use crate::boolean::gmw::{self, Circuit, Gate, Partner};
@@ -73,6 +74,7 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         relu("relu on a mask", Relu::on_mask(COUNT, 12, Some(8), 20).unwrap(), 255),
         truncate("truncate", 12, Radix::Four),
         truncate("truncate, other side asking", 12, Radix::Two),
+        reduce().tampered([1, 1]),
         extend(),
         max_pool(),
         argmax(),
@@ -129,6 +131,18 @@ fn truncate(name: &'static str, drop: u32, radix: Radix) -> Protocol {
         of_values(move |values| values.iter().map(|v| v >> drop).collect()),
     )
     .tampered([3, 3])
+}
+
+#[allow(clippy::unwrap_used)]
+fn reduce() -> Protocol {
+    let plan = Reduce::new(COUNT, 26, 12, 12).unwrap();
+    Protocol::new(
+        "truncate with a message each way",
+        26,
+        (plan.demand(), plan.cost()),
+        move |channel, x, ots| reduce::run(channel, &plan, x, ots),
+        of_values(|values| values.iter().map(|v| v >> 12).collect()),
+    )
 }
 
 #[allow(clippy::unwrap_used)]

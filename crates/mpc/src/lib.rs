@@ -31,7 +31,7 @@ pub mod trees;
 mod turns;
 pub mod work;
 
-pub use arithmetic::{dot, extend, multiply, prime, square, truncate};
+pub use arithmetic::{dot, extend, multiply, prime, reduce, square, truncate};
 pub use boolean::compare;
 pub use correlations::{Correlations, Demand, Pads};
 pub use nonlinear::{argmax, clip, comet, leaky_relu, lookup, maximum, relu, sign, softmax};

@@ -11,6 +11,7 @@ use mpc::lookup::{self, Lookup};
 use mpc::maximum::{Maximum, Tournament};
 use mpc::multiply::{Factor, Multiply};
 use mpc::open;
+use mpc::reduce::Reduce;
 use mpc::relu::Relu;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
@@ -51,6 +52,9 @@ pub(super) const CASES: &[Case] = &[
     }),
     Case::new("comparison", "exact truncation", |run| {
         both(run, &Truncate::new(COUNT, 24, 12, 12, Radix::Four).unwrap(), &[24]);
+    }),
+    Case::new("comparison", "exact truncation, a message each way", |run| {
+        both(run, &Reduce::new(COUNT, 24, 12, 12).unwrap(), &[24]);
     }),
     Case::new("comparison", "extension", |run| {
         both(run, &Extend::new(COUNT, 8, 16, Sign::Unknown, Radix::Four).unwrap(), &[8]);

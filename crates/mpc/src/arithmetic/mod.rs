@@ -12,6 +12,7 @@ pub(crate) mod planes;
 pub mod prime;
 pub(crate) mod product;
 mod puncture;
+pub mod reduce;
 pub(crate) mod rescale;
 pub(crate) mod rows;
 pub mod square;

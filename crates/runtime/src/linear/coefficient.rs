@@ -16,7 +16,7 @@ use crate::step::context::{Context, Party, Preprocessing, input};
 use crate::step::keys::KeyDemand;
 use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
 use crate::step::preprocessed::{Asked, Preprocessed};
-use crate::step::sliced::{Sliced, truncation};
+use crate::step::sliced::{Sliced, reduction, truncation};
 use crate::step::spent::Spent;
 use crate::step::weights::{Encoded, WeightSource, rounding_term};
 
@@ -57,6 +57,20 @@ impl CoefficientLayer {
             }
         };
         Ok(Self { preprocessed: false, positions: None, layer, truncate })
+    }
+
+    /// Plans the exact rescale of `linear` with one message each way.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a layer that is not rounded exactly, and for widths that no such truncation
+    /// has.
+    pub(crate) fn in_turns(self, linear: &Linear, out_bits: u32) -> Result<Self> {
+        if self.truncate.is_none() {
+            return Err(Error::misuse("turns of a layer that truncates nothing"));
+        }
+        let (width, drop) = (self.layer.result_bits(), linear.shift + he::rlwe::EXACT_BITS);
+        let truncate = Some(reduction(self.layer.outputs(), width, drop, out_bits)?);
+        Ok(Self { truncate, ..self })
     }
 
     /// The layer that takes rows of `table`, `[columns, length]`, on vectors that name a row.

@@ -19,7 +19,8 @@ pub struct StepOptions {
     /// The protocol of a function, or of the exact rounding of a linear layer.
     pub function: Option<Function>,
     /// Whether a function's parts are begun by whoever spoke last, wherever either party may begin. An
-    /// extension, which has one part, is begun by the server.
+    /// extension, which has one part, is begun by the server. The exact rounding of a linear layer with
+    /// chained digits takes one message each way, the client's first.
     pub turns: bool,
     /// Whether a softmax in turns has its maxima and tables in fewer rounds and more bytes.
     pub shallow: bool,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use mpc::compare::Radix;
 use mpc::maximum::{Maximum, Tournament};
+use mpc::reduce::Reduce;
 use mpc::truncate::Truncate;
 use mpc::{Correlations, Demand, Protocol, Share};
 use wire::{Channel, Cost, Error, Phase, Result};
@@ -276,6 +277,11 @@ pub(crate) fn truncation(
     radix: Radix,
 ) -> Result<Sliced> {
     Sliced::new(count, |count| Truncate::new(count, width, drop, out_bits, radix))
+}
+
+/// Exact truncation of `count` values of `width` bits by `drop` bits, with one message each way.
+pub(crate) fn reduction(count: usize, width: u32, drop: u32, out_bits: u32) -> Result<Sliced> {
+    Sliced::new(count, |count| Reduce::new(count, width, drop, out_bits))
 }
 
 /// Maxima of `windows`.

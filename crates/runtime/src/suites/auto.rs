@@ -78,7 +78,7 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     if !linear && (options.products.is_some() || options.preprocessed) {
         return Err(Error::misuse("an option for linear layers"));
     }
-    if options.turns && (linear || !transformer::goes_in_turns(cx)) {
+    if options.turns && !transformer::goes_in_turns(cx) {
         return Err(Error::misuse("turns of what is begun by one party only"));
     }
     if options.shallow && !(options.turns && node.op.is::<ops::Softmax>()) {

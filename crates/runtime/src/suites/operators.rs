@@ -182,6 +182,7 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
         _ => Radix::fastest(layer.outputs(), linear.shift),
     };
     let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
+    let step = if options.turns { step.in_turns(&linear, out_bits)? } else { step };
     Ok(Action::linear(CoefficientLayer { positions, preprocessed: options.preprocessed, ..step }))
 }
 

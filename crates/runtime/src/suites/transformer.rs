@@ -1,6 +1,6 @@
 //! The functions of transformers, by oblivious transfer, or by garbled circuits in part.
 
-use graph::{Nonlinear, ops};
+use graph::{Linear, Nonlinear, ops};
 use mpc::comet::smu::Smu;
 use mpc::comet::softmax::ReluSoftmax;
 use mpc::compare::Radix;
@@ -138,12 +138,14 @@ fn gelus(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Gelu) -> Gelu) ->
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
 
-/// Whether the function that was chosen for a node can go in turns.
+/// Whether the function that was chosen for a node can go in turns, or the exact rounding of a linear
+/// layer.
 pub(super) fn goes_in_turns(cx: &NodeContext<'_>) -> bool {
     let op = &cx.node.op;
     let (softmax, norm) = (op.is::<ops::Softmax>(), op.is::<ops::LayerNorm>());
     match cx.options.function {
         None => op.is::<ops::Extend>() && cx.graph.nonlinear != Nonlinear::Gc,
+        Some(Function::Digits(Radix::Chain)) if op.is::<Linear>() => true,
         Some(Function::Digits(_)) => softmax || norm || op.is::<ops::Gelu>(),
         Some(Function::Rows(_)) => softmax || norm,
         Some(Function::Tables(_)) => op.is::<ops::Gelu>(),

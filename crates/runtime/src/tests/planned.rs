@@ -28,7 +28,7 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
-    let early = ["chain", "masked", "packing1", "ahead", "transfers"];
+    let early = ["chain", "masked", "packing1", "ahead", "transfers", "chain+turns"];
     let early = early.map(|text| text.parse().unwrap());
     let all = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
@@ -48,6 +48,28 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let [one_bit, eight_bits, circuits, chain] =
         [0, 7, 8, 9].map(|at| rounds.get(at).copied().unwrap());
     assert!(circuits < chain && chain < eight_bits && eight_bits < one_bit, "{rounds:?}");
+}
+
+#[test]
+fn exact_rounding_with_a_message_each_way_saves_the_rounds_of_an_opening() {
+    let mut rng = Random::seeded(39);
+    let model = network(&mut rng, Rounding::Exact);
+    let values = inputs(&mut rng, 1);
+    let last = model.graph.nodes.iter().rposition(|node| node.op.is::<graph::Linear>()).unwrap();
+    let run = |options: &str| {
+        let mut by_step = OptionsByStep::default();
+        by_step.set(last, options.parse().unwrap());
+        let plan = Plan::chosen(model.graph.clone(), Settings::default(), by_step).unwrap();
+        let (answer, server) = run_plan(&plan, &model, &values);
+        assert_eq!(answer.results, clear(&model, &values), "{options}");
+        costs_as_planned(&answer, &server, 1);
+        server.total.rounds
+    };
+    assert_eq!(run("chain") - run("chain+turns"), 2);
+    assert_eq!(run("ahead+chain") - run("ahead+chain+turns"), 2);
+    let on_wan = conditions(Some(Link::WAN));
+    let found = planner::best(&model.graph, Settings::default(), &on_wan).unwrap();
+    assert!(found.plan.options().of(last).turns);
 }
 
 #[test]

@@ -161,7 +161,12 @@ fn turns_of_what_one_party_begins_are_refused() {
     for options in ["turns", "circuits+turns", "masked+turns", "chain+shallow"] {
         assert!(refused(|op| op.is::<Softmax>(), options), "{options}");
     }
-    assert!(refused(|op| op.is::<Linear>(), "turns"));
+    for options in ["turns", "digits4+turns", "ahead+turns"] {
+        assert!(refused(|op| op.is::<Linear>(), options), "{options}");
+    }
+    let exact: fn(&Op) -> bool =
+        |op| op.get::<Linear>().is_some_and(|linear| linear.rounding == Rounding::Exact);
+    assert!(!refused(exact, "ahead+chain+turns"));
     assert!(refused(|op| op.is::<graph::ops::Relu>(), "chain+turns"));
 }
 
