@@ -8,7 +8,7 @@ use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use super::conduct::{Conduct, Honest};
-use super::{Network, Stage, Tags};
+use super::network::{Network, Stage, Tags};
 use crate::auth::{
     ClientKey, SmallValues, Values, check_client, commit, commit_key, commit_with, cover_planes,
     key_ots, random, tag_client,

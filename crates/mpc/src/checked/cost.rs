@@ -4,7 +4,7 @@ use gc::tagged::{ALPHA_BITS, BitTags};
 use pricing::{Unit, Work};
 use wire::{Cost, Result};
 
-use super::{Network, Stage};
+use super::network::{Network, Stage};
 use crate::auth::{check_cost, commit_cost, key_costs, tag_cost};
 use crate::linear::coefficient::Layer;
 use crate::open;

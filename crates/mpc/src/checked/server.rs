@@ -6,7 +6,7 @@ use ot::SenderBatch;
 use ring::word::mask;
 use wire::{Channel, Error, Result};
 
-use super::{Network, Stage, Tags};
+use super::network::{Network, Stage, Tags};
 use crate::auth::{
     Keys, ServerKey, SmallKeys, accept, accept_key, accept_random, check_server, key_ots,
     tag_server,

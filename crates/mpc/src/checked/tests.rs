@@ -11,6 +11,7 @@ use wire::{Channel, Cost, Error, Result, tags};
 
 use super::*;
 use crate::auth::BOUND;
+use crate::garbled::Clip;
 use crate::linear::coefficient::ServerWeights;
 use crate::linear::coefficient::Worker;
 

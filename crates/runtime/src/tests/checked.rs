@@ -336,8 +336,10 @@ fn the_same_shift_recovers_weights_of_the_default_suite() {
         let (results, server) = session_of(&model, steps, &[input.clone(), input.clone()]);
         let results = results.unwrap();
         server.unwrap();
-        for output in 0..5 {
-            let moved = (results[1][output] - results[0][output]) as f64;
+        let [low, high]: [Vec<i64>; 2] = results.try_into().unwrap();
+        assert_eq!(low.len(), 5);
+        for (output, (low, high)) in low.iter().zip(&high).enumerate() {
+            let moved = (high - low) as f64;
             let guess = moved * f64::from(1u32 << linear.shift) / top;
             let weight = f64::from(model.weights[&last].weight[output * HIDDEN + unit]);
             let precise = f64::from(1u32 << linear.shift) / top;

@@ -1,0 +1,235 @@
+//! The public plan of a network.
+
+use gc::tagged::{ALPHA_BITS, BitTags};
+use graph::{Linear, Rounding};
+use he::rlwe::{EXACT_BITS, Params, TABLE};
+use wire::{Error, Result};
+
+use crate::auth::{COMBINATIONS, COVER_BITS, key_ots};
+use crate::garbled::checked::Checked;
+use crate::garbled::{Clip, Function};
+use crate::linear::coefficient::{Layer, checked as linear};
+
+/// Bits by which encrypted values stand above the modulus's lowest, at least: errors that pass the check
+/// are below 2^17.2, so that they are worth less than a seventh of a last place of a layer's input.
+const ABOVE_ERRORS: u32 = 20;
+
+/// Most correlations of a run: both parties hold them, and a client plans what a server offers that it does
+/// not trust.
+const MOST_OTS: usize = 1 << 24;
+
+/// The integers that the client enters: `count` of them from `low` to `low + 2^bits - 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// How many.
+    pub count: usize,
+    /// The least of them.
+    pub low: i64,
+    /// Bits of their distance from it, 1 to 32.
+    pub bits: u32,
+}
+
+/// A linear layer that rounds exactly, and what follows it.
+#[derive(Clone, Debug)]
+pub struct Block<'a> {
+    /// The layer.
+    pub linear: &'a Linear,
+    /// Bits of what it leaves when it has dropped its low bits.
+    pub out_bits: u32,
+    /// The positions that each window of its maximum pool sees, if it has one.
+    pub windows: Option<Vec<Vec<usize>>>,
+    /// The clip of its ReLU, whose low end is 0, if it has one.
+    pub clip: Option<Clip>,
+}
+
+/// What the client learns of the last layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Every value.
+    Values,
+    /// The position of the largest, the first of equal ones.
+    Largest,
+}
+
+/// The public plan of a network.
+#[derive(Debug)]
+pub struct Network {
+    pub(super) params: Params,
+    pub(super) entered: Entered,
+    pub(super) stages: Vec<Stage>,
+    /// Bits of a result.
+    pub(super) result_bits: u32,
+    pub(super) tags: Tags,
+}
+
+/// A layer, the tags of its phases, and the circuits behind it.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) layer: Layer,
+    pub(super) phases: BitTags,
+    pub(super) circuits: Checked,
+}
+
+/// Tags of what the client commits to before the first layer.
+#[derive(Debug)]
+pub(super) struct Tags {
+    pub(super) inputs: BitTags,
+    /// Samples that cover combinations of errors.
+    pub(super) covers: BitTags,
+    /// Masks of combinations, of each kind.
+    pub(super) masks: BitTags,
+}
+
+impl Network {
+    /// Plans `layers` one after another on what is `entered`, of which the client is `shown` something.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no layers, for layers that do not follow each other or do not round exactly, and
+    /// for widths that no parameters hold.
+    pub fn new(entered: Entered, layers: &[Block<'_>], shown: Shown) -> Result<Self> {
+        let mut refused = Error::misuse("a network without layers");
+        for (degree, bits) in TABLE {
+            let params = Params::new(degree, bits).map_err(|e| Error::misuse(e.to_string()))?;
+            match Self::with(params, entered, layers, shown) {
+                Ok(network) => return Ok(network),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    fn with(params: Params, entered: Entered, layers: &[Block<'_>], shown: Shown) -> Result<Self> {
+        let modulus = params.modulus_bits() + ALPHA_BITS;
+        let mut stages: Vec<Stage> = Vec::with_capacity(layers.len());
+        for (at, block) in layers.iter().enumerate() {
+            let stage = match layers.get(at + 1) {
+                Some(next) => Stage::new(params, block, next.plain_bits())?,
+                None => Stage::last(params, block, shown)?,
+            };
+            let before = stages.last().map_or(entered.count, |stage| stage.circuits.count());
+            if stage.layer.inputs() != before {
+                return Err(Error::misuse("layers that do not follow each other"));
+            }
+            stages.push(stage);
+        }
+        let Some((first, last)) = layers.first().zip(layers.last()) else {
+            return Err(Error::misuse("a network without layers"));
+        };
+        if !(1..=32).contains(&entered.bits) || first.plain_bits() < entered.bits {
+            return Err(Error::misuse("inputs of more bits than their layer has"));
+        }
+        let tags = Tags {
+            inputs: BitTags::new(entered.count, entered.bits, first.plain_bits() + ALPHA_BITS)?,
+            covers: BitTags::new(COMBINATIONS, COVER_BITS, modulus)?,
+            masks: BitTags::new(COMBINATIONS, ALPHA_BITS, ALPHA_BITS)?,
+        };
+        let result_bits = match shown {
+            Shown::Values => last.out_bits,
+            Shown::Largest => position_bits(last),
+        };
+        let network = Self { params, entered, stages, result_bits, tags };
+        match network.ots() {
+            many if many > MOST_OTS => Err(Error::misuse(format!(
+                "{many} committed bits, more than {MOST_OTS}; use smaller layers"
+            ))),
+            _ => Ok(network),
+        }
+    }
+
+    /// Returns the layers, in order, for which the server has weights.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.stages.iter().map(|stage| &stage.layer)
+    }
+
+    /// Returns how many integers the client enters.
+    pub fn inputs(&self) -> usize {
+        self.entered.count
+    }
+
+    /// Returns the number of results.
+    pub fn outputs(&self) -> usize {
+        self.stages.last().map_or(0, |stage| stage.circuits.count())
+    }
+
+    /// Returns the signed width of a result.
+    pub fn result_bits(&self) -> u32 {
+        self.result_bits
+    }
+
+    /// Returns the correlated OTs that a run consumes; the server sends in them.
+    pub fn ots(&self) -> usize {
+        let Tags { inputs, covers, masks } = &self.tags;
+        let phases: usize = self.stages.iter().map(|stage| stage.phases.labels()).sum();
+        key_ots(self.params) + inputs.labels() + covers.labels() + 2 * masks.labels() + phases
+    }
+
+    /// Returns the parameters, for people.
+    pub fn describe(&self) -> String {
+        let gates: usize = self.stages.iter().map(Stage::and_gates).sum();
+        format!("RLWE {} under a committed key, {gates} gates garbled by the server", self.params)
+    }
+}
+
+impl Block<'_> {
+    /// Bits of the accumulator that the layer keeps.
+    fn plain_bits(&self) -> u32 {
+        self.out_bits + self.linear.shift
+    }
+}
+
+/// Signed bits of a position among a layer's results.
+fn position_bits(block: &Block<'_>) -> u32 {
+    block.linear.conv.out_channels.max(2).next_power_of_two().ilog2() + 1
+}
+
+impl Stage {
+    /// The last layer.
+    fn last(params: Params, block: &Block<'_>, shown: Shown) -> Result<Self> {
+        let stage = Self::new(params, block, block.out_bits)?;
+        if shown == Shown::Values {
+            return Ok(stage);
+        }
+        if block.clip.is_some() || block.windows.is_some() || stage.layer.outputs() < 2 {
+            return Err(Error::misuse(
+                "the largest of a single result, or behind a ReLU or a pool",
+            ));
+        }
+        let (bits, from) = (stage.layer.result_bits(), (stage.layer.phase_bits(), stage.skipped()));
+        let drop = block.linear.shift + EXACT_BITS;
+        let circuits = Checked::top(stage.layer.outputs(), from, bits, drop, position_bits(block))?;
+        Ok(Self { circuits, ..stage })
+    }
+
+    /// The layer and its circuits, whose results are shared mod 2^to.
+    fn new(params: Params, block: &Block<'_>, to: u32) -> Result<Self> {
+        let Block { linear, out_bits, windows, clip } = block;
+        if linear.rounding != Rounding::Exact
+            || block.plain_bits() + ABOVE_ERRORS > params.modulus_bits()
+        {
+            return Err(Error::misuse(
+                "accumulators too wide to stand above errors; use fewer bits",
+            ));
+        }
+        let layer = linear::plan(linear, *out_bits, params)?;
+        let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());
+        let phases = BitTags::new(layer.outputs(), phase_bits, phase_bits + ALPHA_BITS)?;
+        let then = Function { drop: linear.shift + EXACT_BITS, floor: true, clip: *clip };
+        let from = (phase_bits, phase_bits - result_bits);
+        let circuits = match windows {
+            None => Checked::map(layer.outputs(), from, result_bits, then, to)?,
+            Some(windows) => {
+                Checked::maximum((layer.outputs(), windows), from, result_bits, then, to)?
+            }
+        };
+        Ok(Self { layer, phases, circuits })
+    }
+
+    pub(super) fn and_gates(&self) -> usize {
+        self.circuits.and_gates() * self.circuits.count()
+    }
+
+    /// Low bits of phases that do not enter the circuits.
+    pub(super) fn skipped(&self) -> u32 {
+        self.layer.phase_bits() - self.layer.result_bits()
+    }
+}
