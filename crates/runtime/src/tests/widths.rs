@@ -1,5 +1,5 @@
 //! Share widths that follow the link: the same results at the planned cost, with an extension
-//! where bytes are dear and without one where rounds are.
+//! where bytes are dear and without one where it takes longer than what it saves.
 
 use super::planned::{conditions, run_plan};
 use super::*;
@@ -64,20 +64,39 @@ fn planned(model: &Model, link: Link, values: &[f32]) -> (Model, Widths) {
 }
 
 #[test]
-fn slow_links_have_fewer_extensions_and_thin_ones_more() {
+fn near_links_have_fewer_extensions_and_thin_ones_more() {
     let mut rng = Random::seeded(71);
     let (wide, values) = (projected(&mut rng), values(&mut rng));
     let narrow = graph::reassigned(&wide, Some(1)).unwrap();
     assert_eq!([&wide, &narrow].map(extensions), [0, 1]);
-    let (slow, thin) = (Link::new(0.2, 1e9).unwrap(), Link::new(0.0, 1e6).unwrap());
-    let (model, widths) = planned(&wide, slow, &values);
+    let (near, thin) = (Link::LAN, Link::new(0.0, 1e6).unwrap());
+    let (model, widths) = planned(&wide, near, &values);
     assert_eq!((model.graph, widths), (wide.graph.clone(), Widths::Compiled));
-    let (model, widths) = planned(&narrow, slow, &values);
+    let (model, widths) = planned(&narrow, near, &values);
     assert_eq!((model, widths.to_string()), (wide.clone(), "wider: 0 extensions".into()));
     let (model, widths) = planned(&wide, thin, &values);
     assert_eq!((model, widths.to_string()), (narrow.clone(), "narrower: 1 extensions".into()));
     let (model, widths) = planned(&narrow, thin, &values);
     assert_eq!((model.graph, widths), (narrow.graph.clone(), Widths::Compiled));
+}
+
+/// A layer that rounds with a message each way leaves the server to speak, which begins an extension.
+#[test]
+fn extensions_take_no_round_of_slow_links_behind_layers_that_round_in_turns() {
+    let mut rng = Random::seeded(71);
+    let (wide, values) = (projected(&mut rng), values(&mut rng));
+    let narrow = graph::reassigned(&wide, Some(1)).unwrap();
+    let slow = Link::new(0.2, 1e9).unwrap();
+    let conditions = conditions(Some(slow));
+    let settings = Settings::default().planned_for(Some(slow));
+    let costs = [&wide, &narrow].map(|model| {
+        let (variant, widths) = planned(model, slow, &values);
+        assert_eq!((&variant.graph, widths), (&model.graph, Widths::Compiled));
+        planner::best(&model.graph, settings, &conditions).unwrap().plan.cost(1)
+    });
+    let [wide, narrow] = costs;
+    assert_eq!(wide.rounds, narrow.rounds);
+    assert!(narrow.bytes() < wide.bytes());
 }
 
 #[test]
