@@ -83,9 +83,9 @@ def widths(model):
 
 
 def test_two_products_of_a_sum_are_one_layer(stream, two):
-    # `x*w + heard*u`, and then `v`; `a*w1 + image*w2`, and then `w3` and `w4`.
+    # `x*w + heard*u`, and then `v`; `a*w1 + image*w2`, and then `w3` and `w4`, which read the same vector, as one.
     assert widths(stream[1]) == [5 + 8, 8]
-    assert widths(two[1]) == [6 + 48, 8, 8]
+    assert widths(two[1]) == [6 + 48, 8]
 
 
 def test_commands_show_named_results_and_measure_streams(tacit, two, stream, tmp_path):
