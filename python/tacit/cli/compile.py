@@ -15,6 +15,7 @@ from tacit.cli.options import (
     Preprocess,
     Suite,
     Switch,
+    against_client,
     assigned,
     class_names,
     interval,
@@ -32,10 +33,6 @@ from tacit.report import terminal
 if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
     from tacit.compiler.reading import Reading
-
-
-SECURE_AGAINST_CLIENT = "checked"
-"""The suite whose server is secure against a client that sends anything."""
 
 
 @dataclass(frozen=True)
@@ -244,12 +241,7 @@ class CompileOptions:
         """The suite; raises `BadParameter` where it has no form that is secure against what was named."""
         if self.secure_against is None:
             return str(self.suite)
-        if self.suite is not Suite.AUTO or self.nonlinear is not None:
-            raise typer.BadParameter(
-                "models that are secure against their client have protocols of their own; drop --suite and --nonlinear",
-                param_hint="'--secure-against'",
-            )
-        return SECURE_AGAINST_CLIENT
+        return against_client(self.suite, self.nonlinear)
 
     @property
     def bounds(self) -> tuple[float, float] | None:

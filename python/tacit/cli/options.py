@@ -26,6 +26,20 @@ class Suite(StrEnum):
     FALCON_NTT = "falcon-ntt"
 
 
+SECURE_AGAINST_CLIENT = "checked"
+"""The suite whose server is secure against a client that sends anything."""
+
+
+def against_client(suite: Suite, nonlinear: str | None) -> str:
+    """The suite of `--secure-against client`; raises `BadParameter` where other protocols were asked for besides."""
+    if suite is not Suite.AUTO or nonlinear is not None:
+        raise typer.BadParameter(
+            "models that are secure against their client have protocols of their own; drop --suite and --nonlinear",
+            param_hint="'--secure-against'",
+        )
+    return SECURE_AGAINST_CLIENT
+
+
 class Switch(StrEnum):
     """Passes of suite ufo that may be left out."""
 

@@ -34,7 +34,7 @@ class Reference(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of all stages of the submission, but for the model's, which need no client."""
+        """The sum over all stages of the submission but that of the model, which needs no client."""
         return sum(seconds for stage, seconds in self.stages.items() if stage != MODEL)
 
 
@@ -46,7 +46,7 @@ class Measurement(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of all stages but the model's."""
+        """The sum over all stages but that of the model."""
         return sum(seconds for stage, seconds in self.stages.items() if stage != MODEL)
 
     def content(self) -> dict[str, Any]:

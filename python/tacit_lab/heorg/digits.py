@@ -42,7 +42,7 @@ def forward(parts: list[Array], x: Array) -> list[Array]:
 
 
 def gradients(parts: list[Array], x: Array, y: NDArray[np.int64]) -> list[Array]:
-    """Of the mean cross-entropy, by each of the parts."""
+    """The gradients of the mean cross-entropy by each of the parts."""
     states = forward(parts, x)
     chances = np.exp(states[-1] - states[-1].max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)

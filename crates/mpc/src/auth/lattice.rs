@@ -6,7 +6,7 @@
 //! | Out | the client: its key; the server: the public key; both: what gives tags of phases, and a relation for the check |
 //! | Reveals | corrections, masked by random choices; the public key |
 //! | Security | the secret is ternary whatever the client sends, being a difference of two committed bits a coefficient; errors of the public key are in -32 to 31 once the relation has been checked; the uniform half of the public key is drawn when both are committed |
-//! | Cost | up `8*N` bits and `N*K` bits; down 16 bytes, `2*N*(K+40)` bits and `N*(6*(K+40) - 15)` bits for words of tags ([`key_cost`]) |
+//! | Cost | up `8*N` bits and `N*K` bits; down 16 bytes, `2*N*(K+40)` bits and `N*(6*(K+40) - 15)` bits for words of tags ([`key_costs`]) |
 //! | Paper | this project |
 //!
 //! The client commits ([`commit_key`]), the server answers with the seed of the uniform half and with tags
@@ -62,7 +62,7 @@ pub struct CommittedKey {
     bits: [ClientBits; 2],
 }
 
-/// The same with tags, and the seed of the public key's uniform half.
+/// The committed secret and errors with their tags, and the seed of the public key's uniform half.
 pub struct TaggedKey {
     secret: SecretKey,
     errors: Zeroizing<Vec<i64>>,

@@ -22,9 +22,9 @@ use crate::share::Share;
 struct Run {
     ots: ReceiverBatch,
     key: ClientKey,
-    /// What is to be zero.
+    /// The integers that the check finds to be zero.
     relations: Vec<Values>,
-    /// What is to be small.
+    /// The integers that the check finds to be small.
     errors: Vec<Values>,
     masks: [Values; 2],
     covers: Values,

@@ -164,13 +164,15 @@ impl Checked {
     /// word its bits, each of all instances.
     fn in_order(&self, labels: &[u128]) -> Zeroizing<Vec<u128>> {
         let Some(positions) = &self.positions else { return Zeroizing::new(labels.to_vec()) };
-        let planes = || labels.chunks_exact(self.inputs.max(1));
-        let word = |values: &[usize]| {
-            let plane =
-                |plane: &[u128]| values.iter().filter_map(|at| plane.get(*at)).copied().collect();
-            planes().flat_map(|bits| -> Vec<u128> { plane(bits) }).collect::<Vec<u128>>()
-        };
-        Zeroizing::new(positions.chunks(self.count()).flat_map(word).collect())
+        let planes = labels.chunks_exact(self.inputs.max(1));
+        // Labels are copied once, into memory that is large enough from the start and is cleared.
+        let mut ordered = Zeroizing::new(Vec::with_capacity(positions.len() * planes.len()));
+        for values in positions.chunks(self.count()) {
+            for plane in planes.clone() {
+                ordered.extend(values.iter().filter_map(|at| plane.get(*at)));
+            }
+        }
+        ordered
     }
 
     /// The server's bits, in that order.
