@@ -80,9 +80,8 @@ check-wasm:
 # Kernels under valgrind with secrets marked as undefined (docs/reference/constant-time.md): those of `make test`, and then with the portable
 # code of the libraries for AES, SHA-256 and the curve.
 SOFT := --cfg aes_backend="soft" --cfg sha2_backend="soft" --cfg curve25519_dalek_backend="serial"
-ctgrind: export CARGO_PROFILE_RELEASE_DEBUG = line-tables-only
 ctgrind: $(VALGRIND)
-	cargo run --release --locked --target-dir target/lines -p tacit-ctgrind --bin ctgrind -- '$(FILTER)'
+	cargo run --release --locked -p tacit-ctgrind --bin ctgrind -- '$(FILTER)'
 	RUSTFLAGS='$(SOFT)' cargo run --release --locked --target-dir target/soft -p tacit-ctgrind --bin ctgrind -- '$(FILTER)' portable
 
 # The same kernels against the clock, so many seconds each, at the best level of this machine.
