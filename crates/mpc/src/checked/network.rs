@@ -35,9 +35,9 @@ pub struct Entered {
 pub struct Block<'a> {
     /// The layer.
     pub linear: &'a Linear,
-    /// What it reads.
+    /// The operand that it reads.
     pub input: Operand,
-    /// What is added to its accumulators, times [`Linear::addend`].
+    /// The operand that is added to its accumulators, each integer times [`Linear::addend`].
     pub addend: Option<Operand>,
     /// Bits of what it leaves when it has dropped its low bits.
     pub out_bits: u32,
@@ -181,7 +181,7 @@ impl Block<'_> {
         self.out_bits + self.linear.shift
     }
 
-    /// What is added to the accumulators.
+    /// Returns the operand that is added to the accumulators, with its multiplier.
     fn added(&self) -> Result<Option<Addend>> {
         match (&self.addend, self.linear.addend) {
             (None, None) => Ok(None),
@@ -244,7 +244,7 @@ impl Stage {
                 "accumulators too wide to stand above errors; use fewer bits",
             ));
         }
-        // What is added is tagged as well, so that its sum with the phases is local.
+        // The layer is planned without its addend: both parties add that to the tagged phases themselves.
         let alone = Linear { addend: None, ..Linear::clone(linear) };
         let layer = linear::plan(&alone, *out_bits, params)?;
         let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());

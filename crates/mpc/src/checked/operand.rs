@@ -55,16 +55,17 @@ impl Operand {
     /// Returns the server's shares mod 2^bits and the keys of the client's.
     pub(super) fn held(&self, made: &[Held], bits: u32) -> Result<Held> {
         let (share, keys) = made.get(self.from).ok_or_else(missing)?;
-        let low = |words: &[u64]| words.iter().map(|word| word & mask(bits)).collect();
+        let modulus = bits + ALPHA_BITS;
         let Some(sums) = &self.sums else {
-            return Ok((Share::new(low(share.words()), bits), keys.narrowed(bits + ALPHA_BITS)?));
+            let words = share.words().iter().map(|word| word & mask(bits)).collect();
+            return Ok((Share::new(words, bits), keys.narrowed(modulus)?));
         };
         let sum = |at: &Vec<usize>| {
-            at.iter().filter_map(|at| share.words().get(*at)).fold(0u64, |a, b| a.wrapping_add(*b))
+            let words = at.iter().filter_map(|at| share.words().get(*at));
+            words.fold(0u64, |a, b| a.wrapping_add(*b)) & mask(bits)
         };
-        let words: Vec<u64> = sums.iter().map(sum).collect();
-        let keys = keys.linear(|words| added(sums, words)).narrowed(bits + ALPHA_BITS)?;
-        Ok((Share::new(low(&words), bits), keys))
+        let share = Share::new(sums.iter().map(sum).collect(), bits);
+        Ok((share, keys.linear(|words| added(sums, words)).narrowed(modulus)?))
     }
 }
 
