@@ -1,13 +1,16 @@
 """Models that are secure against their client: compiled, run, served, and what is refused of them."""
 
+import json
+
 import numpy as np
 import pytest
 import real_networks
-from conftest import ASSETS, DATA
+from conftest import ASSETS, DATA, ROOT
 from test_serving import serving
 
 DIGITS = ASSETS / "mnist_digits.npz"
 MODE = ("--secure-against", "client")
+TREES = ROOT / "tests" / "data" / "trees"
 MOST = {"minionn": 300e6, "resnet20": 340e6}
 """Networks of CIFAR-10, and the bytes that a run of them stays below."""
 
@@ -70,6 +73,21 @@ def test_residual_sums_and_average_pools_are_exact(tacit, tmp_path, name, most):
     assert (run["max_error"], run["equal_outputs"], run["secure_against"]) == (0, 1, "client")
     assert facts(run) == facts(run["predicted"])
     assert sum(run["bytes"].values()) < most
+
+
+@pytest.mark.parametrize("name", ["xgboost-sets", "lightgbm-binary", "catboost-multiclass"])
+def test_leaves_of_trees_are_exact(tacit, tmp_path, name):
+    stored = json.loads((TREES / f"{name}.expected.json").read_text())
+    model, table = tmp_path / "model.tacit", tmp_path / "rows.npy"
+    np.save(table, np.asarray(stored["rows"], np.uint32).view(np.float32)[-3:])
+    done = tacit("compile", TREES / stored["model"], "-o", model, *MODE, "--json").json
+    assert (done["suite"], done["secure_against"]) == ("checked", "client")
+    run = tacit("run", model, table, "--json").json
+    assert run["logits"] == tacit("simulate", model, table, "--json").json["logits"]
+    assert (run["max_error"], run["equal_outputs"], run["secure_against"]) == (0, 3, "client")
+    assert facts(run) == facts(run["predicted"])
+    refused = tacit("run", model, table, "--reveal", "label")
+    assert (refused.code, "--secure-against client" in " ".join(refused.err.split())) == (1, True)
 
 
 def test_server_and_client_say_it(tacit, checked, one_digit):

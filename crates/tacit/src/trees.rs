@@ -1,5 +1,6 @@
 //! Ensembles of decision trees as models.
 
+use graph::trees::Layouts;
 use graph::{Ensemble, Model};
 use runtime::{Plan, Settings};
 use wire::Result;
@@ -14,7 +15,10 @@ use crate::refused::refused;
 /// too deep and for suites without protocols for trees.
 pub fn compile_trees(ensemble_json: &str, suite: &str) -> Result<Model> {
     runtime::check_suite(suite)?;
-    let model = Ensemble::from_json(ensemble_json).and_then(|ensemble| ensemble.lower(suite));
+    let shallow = runtime::secure_against_client(suite);
+    let layouts = if shallow { Layouts::Shallow } else { Layouts::All };
+    let model = Ensemble::from_json(ensemble_json)
+        .and_then(|ensemble| ensemble.lower_with(suite, layouts));
     let model = model.map_err(refused)?;
     Plan::new(model.graph.clone(), Settings::default())?;
     Ok(model)

@@ -19,7 +19,8 @@ from tacit.model import Model
 if TYPE_CHECKING:
     from tacit.compiler.compiler import Options
 
-SUITE = "auto"
+SUITES = ("auto", "checked")
+"""Suites with protocols for trees, first the one that is taken where none is named."""
 
 
 def compile_trees(source: Path, output: Path, options: "Options") -> dict[str, Any]:
@@ -47,18 +48,19 @@ def compile_ensemble(
 
     Raises `MisuseError` for options that trees do not have, `UnsupportedError` for trees that are too deep.
     """
-    if options is not None and options.suite != SUITE:
-        raise MisuseError(f"decision trees are for suite {SUITE}, not {options.suite}")
+    suite = SUITES[0] if options is None else options.suite
+    if suite not in SUITES:
+        raise MisuseError(f"decision trees are for suite {SUITES[0]}, not {suite}")
     if options is not None:
         for note in ensemble.notes:
             options.say(note)
     made = {} if options is None or options.salt_of is None else {metadata.SALT: metadata.salt(options.salt_of)}
-    noted = {"suite": SUITE, metadata.TREES: len(ensemble.trees)}
+    noted = {"suite": suite, metadata.TREES: len(ensemble.trees)}
     entries = {**metadata.origin(source, noted), **made}
     schema = schema or schema_of(ensemble)
     if schema is not None:
         entries |= {metadata.COLUMNS: json.dumps(schema.names), metadata.SCHEMA: schema.to_json()}
-    summary: dict[str, Any] = json.loads(_core.compile_trees(ensemble.to_json(), SUITE, str(output), entries))
+    summary: dict[str, Any] = json.loads(_core.compile_trees(ensemble.to_json(), suite, str(output), entries))
     return {**summary, **for_clients(output)}
 
 

@@ -67,7 +67,7 @@ fn tagged(run: &mut Run) {
         end.kernel(|channel| {
             let committed = auth::accept(channel, sender, bits as usize, COUNT).unwrap();
             drop(auth::tag_server(channel, &tags, &keys, &committed, &mut rng).unwrap());
-            drop(checked::server(channel, &plan, &keys, &committed, &x, &mut rng).unwrap());
+            drop(checked::server(channel, &plan, &keys, &committed, (&x, &[]), &mut rng).unwrap());
         });
     };
     run.ends(end, end);

@@ -15,7 +15,8 @@
 //! colour 0 hashes to a uniform `v_0` mod 2^k and a uniform tag `m_0`; what colour 0 stands for less
 //! `v_0` is the garbler's share, and `beta = m_0 - alpha*v_0`. The other value, `v_1 = v_0 +- w` mod
 //! 2^k, and its tag `alpha*v_1 + beta` are sent masked by the hash of the label of colour 1. Value and tag
-//! are uniform whichever label the evaluator has.
+//! are uniform whichever label the evaluator has. What a bit counts may be a secret of the garbler's
+//! ([`garble_weighted`]), another one in each instance: it enters nothing but `v_1` and the garbler's share.
 
 use std::fmt;
 
@@ -29,7 +30,7 @@ use super::batch::TaggedBatch;
 use super::keys::{ALPHA_BITS, MacKeys};
 use super::wide::{mask, pack_wide};
 use crate::batch::LANES;
-use crate::circuit::Wire;
+use crate::circuit::{Output, Wire};
 use crate::garble::{garble_gates, zeros, zeros_of};
 use crate::gates::{Labels, colours};
 use crate::tables::Writer;
@@ -48,6 +49,14 @@ pub struct GarblerShare {
     pub betas: Vec<u128>,
 }
 
+/// What the bits of an output count, mod 2^k: a word for each instance of its first bit, then those of the
+/// next.
+pub type Weights = Zeroizing<Vec<u64>>;
+
+/// What the garbler enters: its bits, and what bits of outputs count where that is its secret; no weights
+/// where they count what their places say.
+type Ours<'a> = (&'a [Bits], &'a [Weights]);
+
 /// Garbles `batch` under fresh keys of the hash. `evaluator` holds the zero labels of the
 /// evaluator's bits, bit after bit, each for all instances; `bits` the garbler's bits, a vector of
 /// `count` bits for each. `sink` gets the tables in chunks of [`crate::tables::CHUNK`] bytes.
@@ -62,7 +71,31 @@ pub fn garble(
     rng: &mut Random,
     sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<Vec<GarblerShare>> {
-    garble_at(Level::best(), batch, keys, evaluator, bits, rng, sink)
+    garble_at(Level::best(), batch, keys, evaluator, (bits, &[]), rng, sink)
+}
+
+/// [`garble`] of outputs whose bits count what `weights` say, a vector for each output. The evaluator does
+/// the same as for other garblings, and learns no weight.
+///
+/// # Errors
+/// As [`garble`]; [`Error::Internal`] for other numbers of weights and for output bits that are constant.
+pub fn garble_weighted(
+    batch: &TaggedBatch,
+    keys: &MacKeys,
+    evaluator: &[u128],
+    (bits, weights): (&[Bits], &[Weights]),
+    rng: &mut Random,
+    sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
+) -> Result<Vec<GarblerShare>> {
+    let outputs = batch.circuit().outputs.iter().enumerate();
+    let fits = |((at, output), weights): ((usize, &Output), &Weights)| {
+        let bits = batch.circuit().output_bits(at);
+        bits == output.bits.len() && weights.len() == bits * batch.count()
+    };
+    if weights.len() != outputs.len() || !outputs.zip(weights).all(fits) {
+        return Err(Error::internal("other weights than outputs have bits"));
+    }
+    garble_at(Level::best(), batch, keys, evaluator, (bits, weights), rng, sink)
 }
 
 pub(super) fn garble_at(
@@ -70,7 +103,7 @@ pub(super) fn garble_at(
     batch: &TaggedBatch,
     keys: &MacKeys,
     evaluator: &[u128],
-    bits: &[Bits],
+    (bits, weights): Ours<'_>,
     rng: &mut Random,
     sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<Vec<GarblerShare>> {
@@ -85,8 +118,8 @@ pub(super) fn garble_at(
     let seed = rng.seed();
     out.write(&seed.0)?;
     let shares = match batch.count() {
-        1 => Run::<1>::new(level, batch, keys, (evaluator, bits), &seed).garble(&mut out)?,
-        _ => Run::<LANES>::new(level, batch, keys, (evaluator, bits), &seed).garble(&mut out)?,
+        1 => Run::<1>::new(level, batch, keys, (evaluator, (bits, weights)), &seed).garble(&mut out)?,
+        _ => Run::<LANES>::new(level, batch, keys, (evaluator, (bits, weights)), &seed).garble(&mut out)?,
     };
     out.finish()?;
     Ok(shares)
@@ -104,6 +137,7 @@ struct Run<'a, const L: usize> {
     keys: &'a MacKeys,
     evaluator: &'a [u128],
     bits: &'a [Bits],
+    weights: &'a [Weights],
     prg: Prg,
     hash: GateHash,
     slots: Zeroizing<Vec<Labels<L>>>,
@@ -115,7 +149,7 @@ impl<'a, const L: usize> Run<'a, L> {
         level: Level,
         batch: &'a TaggedBatch,
         keys: &'a MacKeys,
-        (evaluator, bits): (&'a [u128], &'a [Bits]),
+        (evaluator, (bits, weights)): (&'a [u128], Ours<'a>),
         seed: &Seed,
     ) -> Self {
         let (prg, hash) = public(seed, level);
@@ -125,7 +159,7 @@ impl<'a, const L: usize> Run<'a, L> {
             betas: Vec::with_capacity(batch.count()),
         };
         let shares = batch.bits().iter().map(room).collect();
-        Self { batch, keys, evaluator, bits, prg, hash, slots, shares }
+        Self { batch, keys, evaluator, bits, weights, prg, hash, slots, shares }
     }
 
     fn garble(mut self, out: &mut Writer<'_>) -> Result<Vec<GarblerShare>> {
@@ -134,7 +168,7 @@ impl<'a, const L: usize> Run<'a, L> {
             self.load(start, lanes);
             garble_gates(circuit, &mut self.hash, delta, &mut self.slots, lanes, out)?;
             for at in 0..circuit.outputs.len() {
-                self.output(at, lanes, out)?;
+                self.output(at, (start, lanes), out)?;
             }
         }
         Ok(std::mem::take(&mut self.shares))
@@ -160,20 +194,32 @@ impl<'a, const L: usize> Run<'a, L> {
     }
 
     /// Projects output `at`, and writes its words: values, then tags.
-    fn output(&mut self, at: usize, lanes: usize, out: &mut Writer<'_>) -> Result<()> {
+    fn output(
+        &mut self,
+        at: usize,
+        (start, lanes): (usize, usize),
+        out: &mut Writer<'_>,
+    ) -> Result<()> {
         let batch = self.batch;
         let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
         let ring = mask(batch.bits()[at]) as u64;
         let mut sums = Zeroizing::new([(0u64, 0u128); L]);
         let mut words = Words::with_room(output.bits.len() * lanes);
+        let secret = self.weights.get(at).map(|weights| weights.chunks_exact(batch.count()));
+        let mut secret = secret.into_iter().flatten();
         for (bit, wire) in output.bits.iter().enumerate() {
-            let weight = output.weight(bit) as u64;
+            let mut weights = Zeroizing::new([output.weight(bit) as u64; L]);
             match wire.known() {
                 Some(one) => {
-                    let sure = if one { weight } else { 0 };
+                    let sure = if one { weights[0] } else { 0 };
                     sums.iter_mut().for_each(|(sum, _)| *sum = sum.wrapping_add(sure));
                 }
-                None => self.project(at, *wire, weight, &mut sums[..lanes], &mut words),
+                None => {
+                    let own = secret.next().and_then(|words| words.get(start..start + lanes));
+                    let own = weights.iter_mut().zip(own.unwrap_or_default());
+                    own.for_each(|(weight, own)| *weight = own & ring);
+                    self.project(at, *wire, &weights[..lanes], &mut sums[..lanes], &mut words);
+                }
             }
         }
         let mut bytes = Vec::with_capacity(batch.word_bytes(at, lanes));
@@ -192,7 +238,7 @@ impl<'a, const L: usize> Run<'a, L> {
         &mut self,
         at: usize,
         wire: Wire,
-        weight: u64,
+        weights: &[u64],
         sums: &mut [(u64, u128)],
         words: &mut Words,
     ) {
@@ -202,7 +248,8 @@ impl<'a, const L: usize> Run<'a, L> {
         let mut flipped = Zeroizing::new([0; L]);
         let zeros = zeros_of(&self.slots, wire, self.keys.delta(), &mut flipped);
         let hashes = colours(&mut self.hash, self.keys.delta(), zeros);
-        for ((zero, one, meaning), (value, beta)) in hashes.iter().zip(sums) {
+        let lanes = hashes.iter().zip(weights).zip(sums);
+        for (((zero, one, meaning), weight), (value, beta)) in lanes {
             // All ones where colour 0 stands for a one.
             let is_one = ot::block::mask_of_secret(u128::from(*meaning)) as u64;
             let (v_0, m_0) = (*zero as u64 & ring, zero >> bits & tag_ring);

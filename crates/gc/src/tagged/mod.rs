@@ -26,5 +26,5 @@ mod tests;
 pub use batch::TaggedBatch;
 pub use bits::{BitTags, tags_of_bits};
 pub use evaluate::{EvaluatorShare, evaluate};
-pub use garble::{GarblerShare, garble};
+pub use garble::{GarblerShare, Weights, garble, garble_weighted};
 pub use keys::{ALPHA_BITS, MacKeys};

@@ -31,6 +31,7 @@ struct Play {
     bits: [Vec<Bits>; 2],
     zeros: Vec<u128>,
     labels: Vec<u128>,
+    weights: Vec<Weights>,
     rng: Random,
 }
 
@@ -48,7 +49,7 @@ impl Play {
         let committed = bits[1].iter().flat_map(Bits::iter);
         let labels = zeros.iter().zip(committed).map(|(zero, bit)| zero ^ (delta * bit as u128));
         let labels = labels.collect();
-        Self { batch: batch.clone(), keys, bits, zeros, labels, rng }
+        Self { batch: batch.clone(), keys, bits, zeros, labels, weights: Vec::new(), rng }
     }
 
     fn play(
@@ -62,7 +63,7 @@ impl Play {
             &self.batch,
             &self.keys,
             &self.zeros,
-            &self.bits[0],
+            (&self.bits[0], &self.weights),
             &mut self.rng,
             &mut |chunk| {
                 chunks.push(chunk);
@@ -114,6 +115,40 @@ fn outputs_are_shares_with_tags_at_every_level() {
                 }
             }
         }
+    }
+}
+
+/// Bits count what the garbler says, in each instance something else, and the evaluator does as always.
+#[test]
+fn weights_of_output_bits_are_the_garblers() {
+    let circuit = Arc::new(relu(12, 8));
+    for count in [1, 9, 67] {
+        let batch = TaggedBatch::new(circuit.clone(), count, vec![26, 13]).unwrap();
+        for level in Level::available() {
+            let mut play = Play::new(&batch, 7);
+            let sizes = [8, 12].map(|bits| bits * count);
+            play.weights = sizes.map(|size| Weights::new(play.rng.uniform(size, 30))).to_vec();
+            let (ours, theirs) = play.play(level, |_| {}).unwrap();
+            for instance in 0..count {
+                for (at, wanted) in play.wanted(instance).into_iter().enumerate() {
+                    let weights = play.weights[at].chunks(count).enumerate();
+                    let one = |(bit, own): (usize, &[u64])| (wanted >> bit & 1) as u64 * own[instance];
+                    let wanted = weights.map(one).sum::<u64>();
+                    let (value, tag) = (theirs[at].values[instance], theirs[at].tags[instance]);
+                    let sum = ours[at].values[instance].wrapping_add(value);
+                    assert_eq!((sum ^ wanted) & mask(batch.bits()[at]) as u64, 0);
+                    assert!(play.fits(at, instance, &ours[at], value, tag), "{level:?}");
+                }
+            }
+        }
+    }
+    let batch = TaggedBatch::new(circuit, 4, vec![26, 13]).unwrap();
+    let mut play = Play::new(&batch, 8);
+    for weights in [vec![], vec![Weights::new(vec![0; 32]), Weights::new(vec![0; 47])]] {
+        let ours = (&*play.bits[0], &*weights);
+        let (keys, zeros) = (&play.keys, &play.zeros);
+        let few = garble_weighted(&batch, keys, zeros, ours, &mut play.rng, &mut |_| Ok(()));
+        assert!(matches!(few, Err(Error::Internal(_))));
     }
 }
 

@@ -18,17 +18,31 @@ const LEVEL: usize = 1 << 20;
 /// product, and compare trees in stages.
 const SHARED: usize = 2;
 
+/// Layouts that a suite has protocols for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layouts {
+    /// All of them.
+    All,
+    /// Those in which a tree's leaf is found from the outcomes of all its tests: tables and complete trees.
+    Shallow,
+}
+
 /// Returns the layout of less time, for leaves whose values have so many bits together.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for trees that are deeper than every layout holds.
-pub(super) fn cheapest(name: &str, value_bits: usize, grown: &[Grown<'_>]) -> Result<Paths> {
+pub(super) fn cheapest(
+    name: &str,
+    value_bits: usize,
+    grown: &[Grown<'_>],
+    layouts: Layouts,
+) -> Result<Paths> {
     let depth = grown.iter().map(Grown::depth).max().unwrap_or(0).max(1);
     let tests = grown.iter().map(|tree| tree.tests().len()).max().unwrap_or(0).max(1);
     let all = grown.iter().map(|tree| tree.tests().len()).sum();
     let complete = (depth <= MAX_DEPTH as usize).then_some(Paths::Complete(depth as u32));
     let table = (tests <= MAX_TABLE as usize).then_some(Paths::Table(tests as u32));
-    let walk = (depth <= MAX_STEPS as usize)
+    let walk = (depth <= MAX_STEPS as usize && layouts == Layouts::All)
         .then(|| Paths::Walk(Walk::padded(grown.len(), all, depth as u32)));
     let test = TEST * grown.iter().map(Grown::comparisons).max().unwrap_or(1);
     let bytes = |paths: Paths| bytes(paths, [grown.len(), value_bits.div_ceil(8)], test);
@@ -37,11 +51,15 @@ pub(super) fn cheapest(name: &str, value_bits: usize, grown: &[Grown<'_>]) -> Re
     let shallow = shallow.min_by_key(|paths| bytes(*paths) + levels(*paths) * LEVEL);
     let lean = |paths: &Paths| walk.is_none_or(|walk| bytes(*paths) <= SHARED * bytes(walk));
     shallow.filter(lean).or(walk).ok_or_else(|| {
-        Error::unsupported(
-            name,
-            format!("has trees of depth {depth}, at most {MAX_STEPS} are run"),
-            "train it with max_depth=128 or less",
-        )
+        let (most, advice) = match layouts {
+            Layouts::All => (MAX_STEPS, "train it with max_depth=128 or less"),
+            Layouts::Shallow => (
+                MAX_DEPTH,
+                "train it with max_depth=8 or less, or compile it without --secure-against client",
+            ),
+        };
+        let why = format!("has trees of depth {depth}, at most {most} are run");
+        Error::unsupported(name, why, advice)
     })
 }
 

@@ -15,6 +15,7 @@ use crate::link::Link;
 use crate::model::verify_model;
 use crate::ops::trees::{KEY_BITS, MAX_TESTS, MISSING, Paths, Trees};
 use grown::Grown;
+pub use layout::Layouts;
 use padded::Padded;
 use pooled::Pooled;
 use serde::Deserialize;
@@ -79,13 +80,22 @@ impl Ensemble {
     /// [`Error::Misuse`] for trees that are none and numbers that are not finite,
     /// [`Error::Unsupported`] for trees that are too deep.
     pub fn lower(&self, suite: &str) -> Result<Model> {
+        self.lower_with(suite, Layouts::All)
+    }
+
+    /// [`Ensemble::lower`] into one of these `layouts`.
+    ///
+    /// # Errors
+    /// As [`Ensemble::lower`].
+    pub fn lower_with(&self, suite: &str, layouts: Layouts) -> Result<Model> {
         self.check()?;
         let grown = self.trees.iter().enumerate().map(|(index, tree)| {
             Grown::new(tree, [self.features, self.values])
                 .map_err(|why| misuse(format!("tree {index} {why}")))
         });
         let grown = grown.collect::<Result<Vec<_>>>()?;
-        self.padded(suite, &grown, layout::cheapest(&self.name, self.value_bits(&grown), &grown)?)
+        let paths = layout::cheapest(&self.name, self.value_bits(&grown), &grown, layouts)?;
+        self.padded(suite, &grown, paths)
     }
 
     /// Makes the model with trees padded to one layout.

@@ -99,6 +99,13 @@ impl Values {
         Ok(Self::new(values, tags, self.modulus))
     }
 
+    /// Returns the integers, and then the others.
+    #[must_use]
+    pub(crate) fn followed_by(self, others: Self) -> Self {
+        let values = joined(&self.values, &others.values);
+        Self { values, tags: joined(&self.tags, &others.tags), modulus: self.modulus }
+    }
+
     /// Returns the integers with a public constant added to each.
     #[must_use]
     pub fn plus(&self, constants: &[u128]) -> Self {
@@ -180,6 +187,12 @@ impl Keys {
         Ok(Self::new(sums((&self.betas, &others.betas)), self.modulus))
     }
 
+    /// As [`Values::followed_by`].
+    #[must_use]
+    pub(crate) fn followed_by(self, others: Self) -> Self {
+        Self { betas: joined(&self.betas, &others.betas), modulus: self.modulus }
+    }
+
     /// As [`Values::plus`].
     #[must_use]
     pub fn plus(&self, constants: &[u128], keys: &MacKeys) -> Self {
@@ -213,6 +226,14 @@ impl Keys {
         };
         Zeroizing::new(self.betas.iter().zip(values).map(tag).collect())
     }
+}
+
+/// Both, in memory that is large enough from the start, so that nothing is left of either.
+fn joined(words: &[u128], others: &[u128]) -> Vec<u128> {
+    let mut all = Vec::with_capacity(words.len() + others.len());
+    all.extend_from_slice(words);
+    all.extend_from_slice(others);
+    all
 }
 
 fn differences((words, others): (&Vec<u128>, &Vec<u128>)) -> Vec<u128> {

@@ -86,9 +86,9 @@ fn upto_check(
         let made = run.stage(ch, (at, stage), worker, conduct)?;
         run.made.push(made);
     }
-    let results = run.made.last().map(Values::values).unwrap_or_default();
+    let results = network.results.values(&run.made, network.result_bits)?;
     let low = |value: &u128| *value as u64 & mask(network.result_bits);
-    let words = Zeroizing::new(results.iter().map(low).collect());
+    let words = Zeroizing::new(results.values().iter().map(low).collect());
     Ok((run, words))
 }
 

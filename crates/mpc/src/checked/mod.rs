@@ -30,5 +30,6 @@ pub use client::client;
 pub use client::client_as;
 pub use conduct::{Conduct, Honest};
 pub use network::{Block, Entered, Network, Shown};
+pub use crate::garbled::checked::Forest;
 pub use operand::Operand;
-pub use server::server;
+pub use server::{Leaves, server};

@@ -7,7 +7,7 @@ use wire::{Error, Result};
 
 use super::operand::{Addend, Operand};
 use crate::auth::{COMBINATIONS, COVER_BITS, key_ots};
-use crate::garbled::checked::Checked;
+use crate::garbled::checked::{Checked, Forest};
 use crate::garbled::{Clip, Function};
 use crate::linear::coefficient::{Layer, checked as linear};
 
@@ -19,6 +19,9 @@ const ABOVE_ERRORS: u32 = 20;
 /// not trust.
 const MOST_OTS: usize = 1 << 24;
 
+/// Most bits of what a client enters: those of the keys of decision trees.
+const MOST_ENTERED: u32 = 34;
+
 /// The integers that the client enters: `count` of them from `low` to `low + 2^bits - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
@@ -26,7 +29,7 @@ pub struct Entered {
     pub count: usize,
     /// The least of them.
     pub low: i64,
-    /// Bits of their distance from it, 1 to 32.
+    /// Bits of their distance from it, 1 to 34.
     pub bits: u32,
 }
 
@@ -54,6 +57,8 @@ pub enum Shown {
     Values,
     /// The position of the largest, the first of equal ones.
     Largest,
+    /// The sums of the leaves that these trees reach, whose comparisons are the values.
+    Leaves(Forest),
 }
 
 /// The public plan of a network.
@@ -62,6 +67,8 @@ pub struct Network {
     pub(super) params: Params,
     pub(super) entered: Entered,
     pub(super) stages: Vec<Stage>,
+    /// Results, of which the client is shown all.
+    pub(super) results: Operand,
     /// Bits of a result.
     pub(super) result_bits: u32,
     pub(super) tags: Tags,
@@ -120,7 +127,7 @@ impl Network {
         }
         stages.push(Stage::last(params, last, shown)?.reading(&counts)?);
         let of_input = rings.first().copied().unwrap_or_default();
-        if !(1..=32).contains(&entered.bits) || of_input < entered.bits {
+        if !(1..=MOST_ENTERED).contains(&entered.bits) || of_input < entered.bits {
             return Err(Error::misuse("inputs of more bits than their layer has"));
         }
         let tags = Tags {
@@ -131,8 +138,11 @@ impl Network {
         let result_bits = match shown {
             Shown::Values => last.out_bits,
             Shown::Largest => position_bits(last),
+            Shown::Leaves(forest) => forest.bits,
         };
-        let network = Self { params, entered, stages, result_bits, tags };
+        let sums = if let Shown::Leaves(forest) = shown { Some(forest.sums()) } else { None };
+        let results = Operand { from: stages.len(), sums };
+        let network = Self { params, entered, stages, results, result_bits, tags };
         match network.ots() {
             many if many > MOST_OTS => Err(Error::misuse(format!(
                 "{many} committed bits, more than {MOST_OTS}; use smaller layers"
@@ -153,7 +163,8 @@ impl Network {
 
     /// Returns the number of results.
     pub fn outputs(&self) -> usize {
-        self.stages.last().map_or(0, |stage| stage.circuits.count())
+        let made = || self.stages.last().map_or(0, |stage| stage.circuits.count());
+        self.results.sums.as_ref().map_or_else(made, Vec::len)
     }
 
     /// Returns the signed width of a result.
@@ -220,15 +231,25 @@ impl Stage {
     /// The last layer.
     fn last(params: Params, block: &Block<'_>, shown: Shown) -> Result<Self> {
         let stage = Self::new(params, block, block.out_bits)?;
-        if shown == Shown::Values {
-            return Ok(stage);
+        let (bits, from) = (stage.layer.result_bits(), (stage.layer.phase_bits(), stage.skipped()));
+        match shown {
+            Shown::Values => return Ok(stage),
+            Shown::Leaves(forest) => {
+                let circuits = Checked::leaves(forest, from, bits)?;
+                let fits = block.clip.is_none()
+                    && block.windows.is_none()
+                    && circuits.inputs() == stage.layer.outputs();
+                return fits
+                    .then_some(Self { circuits, ..stage })
+                    .ok_or_else(|| Error::misuse("trees of other comparisons than their layer's"));
+            }
+            Shown::Largest => {}
         }
         if block.clip.is_some() || block.windows.is_some() || stage.layer.outputs() < 2 {
             return Err(Error::misuse(
                 "the largest of a single result, or behind a ReLU or a pool",
             ));
         }
-        let (bits, from) = (stage.layer.result_bits(), (stage.layer.phase_bits(), stage.skipped()));
         let drop = block.linear.shift + EXACT_BITS;
         let circuits = Checked::top(stage.layer.outputs(), from, bits, drop, position_bits(block))?;
         Ok(Self { circuits, ..stage })
@@ -273,7 +294,7 @@ impl Stage {
     }
 
     pub(super) fn and_gates(&self) -> usize {
-        self.circuits.and_gates() * self.circuits.count()
+        self.circuits.and_gates() * self.circuits.instances()
     }
 
     /// Low bits of phases that do not enter the circuits.

@@ -1,10 +1,11 @@
 //! The server's end.
 
-use gc::tagged::{ALPHA_BITS, MacKeys};
+use gc::tagged::{ALPHA_BITS, MacKeys, Weights};
 use he::rlwe::EXACT_BITS;
 use ot::SenderBatch;
 use ring::word::mask;
 use wire::{Channel, Error, Result};
+use zeroize::Zeroizing;
 
 use super::network::{Network, Stage, Tags};
 use super::operand::{self, Held};
@@ -12,8 +13,7 @@ use crate::auth::{
     Keys, ServerKey, SmallKeys, accept, accept_key, accept_random, check_server, key_ots,
     tag_server,
 };
-use crate::defect::defect;
-use crate::garbled::checked as circuits;
+use crate::garbled::checked::{self as circuits, Forest};
 use crate::linear::coefficient::{ServerWeights, Worker, checked as linear};
 use crate::open;
 use crate::share::Share;
@@ -31,32 +31,62 @@ struct Run {
     covers: Keys,
 }
 
-/// Runs a network with the `weights` of its layers. The server's share of the results leaves when the check
-/// has passed.
+/// What the server knows of the leaves of trees.
+pub struct Leaves {
+    /// What the bits of the circuits' outputs count.
+    weights: Vec<Weights>,
+    /// What is added to each result.
+    base: Zeroizing<Vec<u64>>,
+}
+
+impl Leaves {
+    /// Takes the values of each leaf of each tree, tree by tree, and what is added to each result.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for other numbers of them.
+    pub fn new(forest: &Forest, leaves: &[i64], base: &[i64]) -> Result<Self> {
+        if base.len() != forest.outputs {
+            return Err(Error::misuse("other results than the trees have"));
+        }
+        let base = Zeroizing::new(base.iter().map(|word| *word as u64).collect());
+        Ok(Self { weights: forest.weights(leaves)?, base })
+    }
+}
+
+/// Runs a network with the `weights` of its layers, and the `leaves` of one that ends with trees. The server's
+/// share of the results leaves when the check has passed.
 ///
 /// # Errors
-/// [`Error::Misuse`] for another number of weights or of correlations; [`Error::Peer`] for a client whose
+/// [`Error::Misuse`] for another number of weights, leaves or correlations; [`Error::Peer`] for a client whose
 /// values do not keep their relations, which gets no result; [`Error::Transport`].
 pub fn server(
     ch: &mut Channel,
     network: &Network,
     ots: SenderBatch,
     weights: &[ServerWeights],
+    leaves: Option<&Leaves>,
     worker: &mut Worker<'_>,
 ) -> Result<()> {
-    if weights.len() != network.stages.len() || ots.len() != network.ots() {
+    let fits = leaves.is_some() == network.results.sums.is_some();
+    if weights.len() != network.stages.len() || !fits || ots.len() != network.ots() {
         return Err(Error::misuse("weights or correlations that do not fit their network"));
     }
     let mut run = Run::begin(ch, network, ots, worker)?;
-    for (stage, weights) in network.stages.iter().zip(weights) {
-        let made = run.stage(ch, stage, weights, worker)?;
+    let last = network.stages.len().saturating_sub(1);
+    for (at, (stage, weights)) in network.stages.iter().zip(weights).enumerate() {
+        let of_bits = leaves.filter(|_| at == last).map_or(&[][..], |leaves| &leaves.weights);
+        let made = run.stage(ch, stage, (weights, of_bits), worker)?;
         run.made.push(made);
     }
     let Run { keys, made, relations, errors, masks: [zeros, smalls], covers, .. } = &run;
     let small = SmallKeys { errors, masks: smalls, covers };
     check_server(ch, relations, zeros, Some(small), keys, worker.rng)?;
-    let (results, _) = made.last().ok_or_else(|| defect("a network without layers"))?;
-    open::to_client(ch, results).map(|_| ())
+    let bits = network.result_bits;
+    let (results, _) = network.results.held(made, bits)?;
+    let base = leaves.map_or(&[][..], |leaves| &leaves.base);
+    let added = base.iter().copied().chain(std::iter::repeat(0)).zip(results.words());
+    let words = added.map(|(base, word)| base.wrapping_add(*word) & mask(bits)).collect();
+    open::to_client(ch, &Share::new(words, bits)).map(|_| ())
 }
 
 impl Run {
@@ -94,7 +124,7 @@ impl Run {
         &mut self,
         ch: &mut Channel,
         stage: &Stage,
-        weights: &ServerWeights,
+        (weights, of_bits): (&ServerWeights, &[Weights]),
         worker: &mut Worker<'_>,
     ) -> Result<Held> {
         let (layer, key, plain) = (&stage.layer, (&self.key, &self.keys), stage.layer.plain_bits());
@@ -110,7 +140,8 @@ impl Run {
         let bits = accept(ch, ots, tags.bits() as usize, tags.count())?;
         let tagged = tag_server(ch, tags, &self.keys, &bits, worker.rng)?;
         self.relations.push(phases.less(&tagged)?);
-        circuits::server(ch, &stage.circuits, &self.keys, &bits, &stage.entered(&share), worker.rng)
+        let own = (&stage.entered(&share), of_bits);
+        circuits::server(ch, &stage.circuits, &self.keys, &bits, own, worker.rng)
     }
 }
 

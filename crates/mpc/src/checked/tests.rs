@@ -97,7 +97,7 @@ impl Case {
         };
         let server = |ch: &mut Channel, ots: &mut CotSender| {
             let worker = &mut Worker { rng: &mut Random::seeded(52), threads: 1 };
-            server(ch, &self.network, ots.take(count)?, &self.weights, worker)
+            server(ch, &self.network, ots.take(count)?, &self.weights, None, worker)
         };
         run_pair(
             |ch| {

@@ -80,7 +80,7 @@ impl Case {
     fn server(&self, ch: &mut Channel) -> Result<()> {
         let (ots, _) = deal(&mut Random::seeded(1), self.network.ots());
         let worker = &mut Worker { rng: &mut Random::seeded(3), threads: 1 };
-        checked::server(ch, &self.network, ots, &self.weights, worker)
+        checked::server(ch, &self.network, ots, &self.weights, None, worker)
     }
 
     /// What the peer of `role` says between honest parties.

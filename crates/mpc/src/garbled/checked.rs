@@ -13,10 +13,12 @@
 //! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
 //! (`skip`). No label is sent: the client's come from its commitments, the server's out of a seed.
 
+mod leaves;
+
 use std::sync::Arc;
 
 use gc::tables::chunks_of;
-use gc::tagged::{MacKeys, TaggedBatch, evaluate, garble};
+use gc::tagged::{MacKeys, TaggedBatch, Weights, evaluate, garble, garble_weighted};
 use gc::{Builder, Ring, Tables, Word};
 use ring::word::mask;
 use ring::{Bits, Random};
@@ -29,6 +31,8 @@ use crate::auth::{ClientBits, Keys, ServerBits, Values};
 use crate::bytes::Bytes;
 use crate::defect::defect;
 use crate::share::Share;
+
+pub use leaves::Forest;
 
 /// A chunk of the tables.
 type Chunk = Bytes<{ tags::TAGGED_TABLES }>;
@@ -136,10 +140,15 @@ impl Checked {
 
     /// Returns the number of results.
     pub fn count(&self) -> usize {
+        self.batch.count() * self.batch.bits().len()
+    }
+
+    /// Returns the number of instances of the circuit.
+    pub fn instances(&self) -> usize {
         self.batch.count()
     }
 
-    /// Returns the number of AND gates of one value.
+    /// Returns the number of AND gates of one instance.
     pub fn and_gates(&self) -> usize {
         self.batch.circuit().and_gates()
     }
@@ -167,7 +176,7 @@ impl Checked {
         let planes = labels.chunks_exact(self.inputs.max(1));
         // Labels are copied once, into memory that is large enough from the start and is cleared.
         let mut ordered = Zeroizing::new(Vec::with_capacity(positions.len() * planes.len()));
-        for values in positions.chunks(self.count()) {
+        for values in positions.chunks(self.instances()) {
             for plane in planes.clone() {
                 ordered.extend(values.iter().filter_map(|at| plane.get(*at)));
             }
@@ -189,7 +198,7 @@ impl Checked {
             let some = values.iter().filter_map(|at| words.get(*at)).copied();
             bits(&Zeroizing::new(some.collect::<Vec<u64>>()))
         };
-        Zeroizing::new(positions.chunks(self.count()).flat_map(word).collect())
+        Zeroizing::new(positions.chunks(self.instances()).flat_map(word).collect())
     }
 }
 
@@ -201,22 +210,23 @@ pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Val
     let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
     let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
     let shares = evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?;
-    let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
-    Ok(Values::of_circuit(share, plan.to()))
+    let made = shares.iter().map(|share| Values::of_circuit(share, plan.to()));
+    made.reduce(Values::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))
 }
 
 /// Garbles for the bits that the client has committed to and the server's shares `x`; returns the
-/// server's shares of the results and the keys of the client's.
+/// server's shares of the results and the keys of the client's. Output bits count what `weights` say, a
+/// vector for each output, or what their places say where there are none.
 ///
 /// # Errors
-/// [`Error::Misuse`] for shares of another plan, [`Error::Internal`] for bits of another plan,
+/// [`Error::Misuse`] for shares of another plan, [`Error::Internal`] for bits or weights of another plan,
 /// [`Error::Transport`].
 pub fn server(
     ch: &mut Channel,
     plan: &Checked,
     keys: &MacKeys,
     bits: &ServerBits,
-    x: &Share,
+    (x, weights): (&Share, &[Weights]),
     rng: &mut Random,
 ) -> Result<(Share, Keys)> {
     if (x.len(), x.bits()) != (plan.inputs, plan.from) {
@@ -224,9 +234,15 @@ pub fn server(
     }
     let (zeros, entered) = (plan.in_order(bits.zeros(plan.planes())), plan.entered(x));
     let send = &mut |chunk| ch.send(&Chunk::new(chunk));
-    let shares = garble(&plan.batch, keys, &zeros, &entered, rng, send)?;
-    let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
+    let shares = match weights {
+        [] => garble(&plan.batch, keys, &zeros, &entered, rng, send)?,
+        _ => garble_weighted(&plan.batch, keys, &zeros, (&entered, weights), rng, send)?,
+    };
     let low = plan.low as u64 & mask(plan.to());
-    let values = share.values.iter().map(|value| value.wrapping_add(low)).collect();
-    Ok((Share::new(values, plan.to()), Keys::of_circuit(share, plan.to())))
+    let values = shares.iter().flat_map(|share| &share.values);
+    let values = values.map(|value| value.wrapping_add(low)).collect();
+    let of_client = shares.iter().map(|share| Keys::of_circuit(share, plan.to()));
+    let of_client =
+        of_client.reduce(Keys::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))?;
+    Ok((Share::new(values, plan.to()), of_client))
 }

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use graph::Linear;
+use graph::ops::Trees;
 use mpc::Share;
-use mpc::checked::{self, Network};
+use mpc::checked::{self, Forest, Leaves, Network};
 use mpc::linear::coefficient::{ServerWeights, Worker};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
+use super::trees::selected;
 use crate::step::context::{Context, Party};
 use crate::step::correlated::Correlated;
 use crate::step::linear::LinearProtocol;
@@ -23,6 +25,8 @@ pub struct CheckedNetwork {
     pub network: Network,
     /// For each layer the node that has its weights.
     pub nodes: Vec<usize>,
+    /// The trees behind the only layer, which selects what they compare.
+    pub forest: Option<Forest>,
     /// What a client of a test does otherwise.
     #[cfg(test)]
     pub conduct: Deviation,
@@ -41,15 +45,36 @@ impl std::fmt::Debug for Deviation {
     }
 }
 
+/// What the server has of a network.
+struct Ready {
+    layers: Vec<ServerWeights>,
+    leaves: Option<Leaves>,
+}
+
 impl CheckedNetwork {
-    /// A network, and for each layer the node that has its weights.
-    pub fn new(network: Network, nodes: Vec<usize>) -> Self {
+    /// A network, for each layer the node that has its weights, and the trees that it ends with, if any.
+    pub fn new(network: Network, nodes: Vec<usize>, forest: Option<Forest>) -> Self {
         Self {
             network,
             nodes,
+            forest,
             #[cfg(test)]
             conduct: Deviation::default(),
         }
+    }
+
+    /// The weights of trees: of the layer that selects, and of leaves.
+    fn trees(&self, source: &mut WeightSource<'_>, forest: &Forest) -> Result<Ready> {
+        let none = || Error::internal("trees of a node that has none");
+        let (node, layer) = self.nodes.first().zip(self.network.layers().next()).ok_or_else(none)?;
+        let found = source.graph.nodes.get(*node);
+        let trees = found.and_then(|node| node.op.get::<Trees>()).ok_or_else(none)?;
+        let weights = source.take_of(*node)?;
+        let (matrix, thresholds) = selected(trees, self.network.inputs(), &weights)?;
+        let [_, leaves, base] = trees.constants(&weights.bias).map_err(Error::misuse)?;
+        let leaves = Leaves::new(forest, leaves, base)?;
+        let layer = ServerWeights::new(layer, &matrix, &thresholds, source.memory)?;
+        Ok(Ready { layers: vec![layer], leaves: Some(leaves) })
     }
 
     fn ask(&self, cx: &mut Context<'_, '_>, made: Correlated, input: &[i64]) -> Result<Share> {
@@ -76,6 +101,9 @@ impl LinearProtocol for CheckedNetwork {
     }
 
     fn encode_weights(&self, source: &mut WeightSource<'_>) -> Result<Option<Encoded>> {
+        if let Some(forest) = &self.forest {
+            return Ok(Some(Encoded::new(self.trees(source, forest)?)));
+        }
         let mut all: Vec<ServerWeights> = Vec::with_capacity(self.nodes.len());
         for (layer, node) in self.network.layers().zip(&self.nodes) {
             let op = source.graph.nodes.get(*node).and_then(|node| node.op.get::<Linear>());
@@ -87,7 +115,7 @@ impl LinearProtocol for CheckedNetwork {
             let bias = Zeroizing::new(bias);
             all.push(ServerWeights::new(layer, &weight, &bias, source.memory)?);
         }
-        Ok(Some(Encoded::new(all)))
+        Ok(Some(Encoded::new(Ready { layers: all, leaves: None })))
     }
 
     fn correlated(&self) -> usize {
@@ -116,13 +144,14 @@ impl LinearProtocol for CheckedNetwork {
 
     fn run(&self, cx: &mut Context<'_, '_>, _: Vec<Share>) -> Result<Share> {
         let made = cx.feed.correlated(cx.channel, self.network.ots())?;
-        let weights = match cx.party {
+        let ready = match cx.party {
             Party::Client { input, .. } => return self.ask(cx, made, input),
-            Party::Server { weights, .. } => weights.of::<Vec<ServerWeights>>(cx.node)?,
+            Party::Server { weights, .. } => weights.of::<Ready>(cx.node)?,
         };
         let Correlated::Sent(ots) = made else { return Err(foreign()) };
         let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
-        checked::server(cx.channel, &self.network, ots, weights, worker)?;
+        let Ready { layers, leaves } = ready;
+        checked::server(cx.channel, &self.network, ots, layers, leaves.as_ref(), worker)?;
         Ok(Share::new(Vec::new(), self.network.result_bits()))
     }
 }

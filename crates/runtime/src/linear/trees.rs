@@ -72,6 +72,26 @@ pub(crate) fn selection(trees: &Trees, features: usize, batch: usize) -> (Linear
     (product(conv), batch / matrices)
 }
 
+/// The numbers of the selection's matrix, row by row, and its constants.
+pub(crate) fn selected(
+    trees: &Trees,
+    features: usize,
+    weights: &NodeWeights,
+) -> Result<(Zeroizing<Vec<i32>>, Zeroizing<Vec<i64>>)> {
+    let NodeWeights { weight, bias } = weights;
+    let mut matrix = Zeroizing::new(vec![0i32; weight.len() * features]);
+    for (row, code) in matrix.chunks_exact_mut(features.max(1)).zip(weight) {
+        let (times, feature) = Trees::selected(*code);
+        // Every place is written, so that none tells which feature is tested.
+        for (at, place) in row.iter_mut().enumerate() {
+            *place = times as i32 * i32::from(at == feature);
+        }
+    }
+    let [thresholds, ..] = trees.constants(bias).map_err(Error::misuse)?;
+    let negative = thresholds.iter().map(|threshold| -threshold);
+    Ok((matrix, Zeroizing::new(negative.collect())))
+}
+
 /// An exact product with numbers of the selection matrix.
 fn product(conv: Conv) -> Linear {
     Linear {
@@ -209,18 +229,8 @@ impl LinearProtocol for TreesLayer {
             let values = Zeroizing::default();
             return Ok(Some(Encoded::new(pool).with(Leaves { values, base })));
         }
-        let NodeWeights { weight, bias } = &weights;
-        let mut matrix = Zeroizing::new(vec![0i32; weight.len() * self.features]);
-        for (row, code) in matrix.chunks_exact_mut(self.features.max(1)).zip(weight) {
-            let (times, feature) = Trees::selected(*code);
-            // Every place is written, so that none tells which feature is tested.
-            for (at, place) in row.iter_mut().enumerate() {
-                *place = times as i32 * i32::from(at == feature);
-            }
-        }
-        let [thresholds, leaves, base] = self.trees.constants(bias).map_err(Error::misuse)?;
-        let negative = thresholds.iter().map(|threshold| -threshold);
-        let negative = Zeroizing::new(negative.collect::<Vec<i64>>());
+        let (matrix, negative) = selected(&self.trees, self.features, &weights)?;
+        let [_, leaves, base] = self.trees.constants(&weights.bias).map_err(Error::misuse)?;
         let layer = &self.selection.layer;
         let ready = ServerWeights::new(layer, &matrix, &negative, source.memory)?;
         let [values, base] = [leaves, base].map(|values| Zeroizing::new(values.to_vec()));

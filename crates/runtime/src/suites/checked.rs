@@ -1,10 +1,12 @@
-//! Suite `checked`: convolutional networks against a client that sends anything. Commands call it
+//! Suite `checked`: convolutional networks and decision trees against a client that sends anything. Commands call it
 //! `--secure-against client`.
 
 use std::collections::BTreeMap;
 
+use graph::ops::trees::KEY_BITS;
+use graph::ops::{Paths, Trees};
 use graph::{Graph, Linear, Node, Rounding, ops};
-use mpc::checked::{Block, Entered, Network, Operand, Shown};
+use mpc::checked::{Block, Entered, Forest, Network, Operand, Shown};
 use mpc::garbled::Clip;
 use mpc::linear::coefficient::Layer;
 use wire::{Error, Result};
@@ -12,6 +14,7 @@ use wire::{Error, Result};
 use super::refusal::at;
 use super::suite::Suite;
 use crate::linear::checked::CheckedNetwork;
+use crate::linear::trees::selection;
 use crate::plan::options::OptionsByStep;
 use crate::plan::settings::{Reveal, Settings};
 use crate::step::{Action, Step, windows};
@@ -19,7 +22,7 @@ use crate::step::{Action, Step, windows};
 /// The suite.
 pub(super) static SUITE: Suite = Suite {
     name: "checked",
-    summary: "convolutional networks against a client that sends anything, with a check before the result",
+    summary: "convolutional networks and decision trees against a client that sends anything, with a check before the result",
     steps,
     rounds_exactly: true,
     secure_against_client: true,
@@ -28,24 +31,72 @@ pub(super) static SUITE: Suite = Suite {
 
 fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Step>> {
     settled(settings)?;
-    let Layers { blocks, nodes, .. } = Layers::new(graph)?;
+    let entered = entered(graph)?;
+    let (network, nodes, forest) = match graph.nodes.as_slice() {
+        [node] if node.op.is::<Trees>() => trees(graph, node, entered, settings)?,
+        _ => layers(graph, entered, settings)?,
+    };
+    let action = Action::linear(CheckedNetwork::new(network, nodes, forest));
+    let reads = vec![graph.input];
+    Ok(vec![Step { name: "network".into(), node: None, reads, writes: graph.output, action }])
+}
+
+/// A network, the nodes that have the weights of its layers, and the trees at its end.
+type Found = (Network, Vec<usize>, Option<Forest>);
+
+/// What the client enters.
+fn entered(graph: &Graph) -> Result<Entered> {
     let [low, high] = graph.input_range;
     let distance = high.checked_sub(low).and_then(|distance| u64::try_from(distance).ok());
     let distance = distance.ok_or_else(|| Error::misuse("an input whose range is empty"))?;
     let input = graph.tensors.get(graph.input).map_or(0, |tensor| tensor.len());
-    let bits = (u64::BITS - distance.leading_zeros()).max(1);
+    Ok(Entered { count: input, low, bits: (u64::BITS - distance.leading_zeros()).max(1) })
+}
+
+/// A network of layers.
+fn layers(graph: &Graph, entered: Entered, settings: Settings) -> Result<Found> {
+    let Layers { blocks, nodes, .. } = Layers::new(graph)?;
     let shown = match settings.reveal {
         Reveal::Label => Shown::Largest,
         _ => Shown::Values,
     };
-    let network = Network::new(Entered { count: input, low, bits }, &blocks, shown)?;
+    let network = Network::new(entered, &blocks, shown)?;
     let output = graph.tensors.get(graph.output).map_or(0, |tensor| tensor.len());
     if network.layers().last().map(Layer::outputs) != Some(output) {
         return Err(Error::misuse("layers that do not make the output"));
     }
-    let action = Action::linear(CheckedNetwork::new(network, nodes));
-    let reads = vec![graph.input];
-    Ok(vec![Step { name: "network".into(), node: None, reads, writes: graph.output, action }])
+    Ok((network, nodes, None))
+}
+
+/// Trees: a layer selects what their tests compare, and circuits find leaves.
+fn trees(graph: &Graph, node: &Node, entered: Entered, settings: Settings) -> Result<Found> {
+    let Some(trees) = node.op.get::<Trees>() else { return Err(refused(node, "has no trees")) };
+    if settings.reveal != Reveal::Output {
+        return Err(Error::misuse(
+            "trees that are secure against their client show their scores; take --reveal output, or compile \
+             without --secure-against client",
+        ));
+    }
+    if matches!(trees.paths, Paths::Walk(_)) {
+        let advice = "trees that are secure against their client have at most 8 levels; train with \
+                      max_depth=8, or compile without --secure-against client";
+        return Err(at(&node.name, Error::misuse(format!("walks through a pool: {advice}"))));
+    }
+    let output = graph.output_of(node);
+    let forest = Forest {
+        trees: trees.trees,
+        paths: trees.paths,
+        comparisons: trees.comparisons,
+        values: trees.values,
+        outputs: output.len(),
+        bits: output.format.bits,
+    };
+    let (linear, _) = selection(trees, entered.count, 1);
+    let input = Operand::default();
+    let block =
+        Block { linear: &linear, input, addend: None, out_bits: KEY_BITS, windows: None, clip: None };
+    let network = Network::new(entered, &[block], Shown::Leaves(forest))?;
+    Ok((network, vec![0], Some(forest)))
 }
 
 /// Refuses what has no form that is checked.
@@ -159,6 +210,6 @@ fn summed(sums: Option<Vec<Vec<usize>>>, windows: Vec<Vec<usize>>) -> Vec<Vec<us
 
 fn refused(node: &Node, what: &str) -> Error {
     let advice = "models that are secure against their client have only convolutions, fully connected layers, ReLUs, \
-                  pools and residual sums so far; compile this one without --secure-against client";
+                  pools and residual sums, or only decision trees, so far; compile this one without --secure-against client";
     at(&node.name, Error::misuse(format!("{what}: {advice}")))
 }

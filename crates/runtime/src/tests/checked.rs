@@ -232,7 +232,7 @@ fn session_of(
 
 /// What a client does that breaks the protocol in one place.
 #[derive(Clone, Copy, Debug)]
-enum Cheat {
+pub(super) enum Cheat {
     /// Adds to a phase of a layer, a value of its share.
     Phase(usize, u64),
     /// Sends a wrong correction of the OTs of its inputs.
@@ -273,7 +273,7 @@ impl Conduct for Cheat {
     }
 }
 
-fn cheating(
+pub(super) fn cheating(
     model: &Model,
     cheat: Cheat,
     input: &[Vec<i64>],

@@ -10,7 +10,7 @@ use graph::trees::Tree;
 
 /// A tree whose tests compare feature 0 with the given thresholds: a chain, each test on the right
 /// of the one before, or balanced. Number i of the leaves from left to right has value i.
-fn tree(thresholds: &[f32], balanced: bool) -> Tree {
+pub(super) fn tree(thresholds: &[f32], balanced: bool) -> Tree {
     let mut tree = Tree {
         feature: Vec::new(),
         threshold: Vec::new(),
@@ -44,7 +44,12 @@ fn grow(tree: &mut Tree, thresholds: &[f32], balanced: bool, first: usize) -> us
 }
 
 fn ensemble(outputs: usize, trees: Vec<Tree>) -> Model {
-    let ensemble = Ensemble {
+    sums_of(outputs, trees).lower("auto").unwrap()
+}
+
+/// Trees whose leaves are added up.
+pub(super) fn sums_of(outputs: usize, trees: Vec<Tree>) -> Ensemble {
+    Ensemble {
         name: "trees".into(),
         features: 3,
         outputs,
@@ -55,29 +60,32 @@ fn ensemble(outputs: usize, trees: Vec<Tree>) -> Model {
         divisor: 1.0,
         ties_left: false,
         trees,
-    };
-    ensemble.lower("auto").unwrap()
+    }
 }
 
 /// Numbers on both sides of the thresholds, the thresholds and what is missing.
-fn rows() -> Vec<f32> {
+pub(super) fn rows() -> Vec<f32> {
     let values = [-2.0, -1.0, 0.0, -0.0, 0.5, 1.0, 1.5, 2.0, 3.0, f32::NAN, f32::INFINITY, 2.5];
     values.iter().flat_map(|value| [*value, f32::NAN, 7.0]).collect()
 }
 
-#[test]
-fn private_leaves_are_the_interpreters_at_the_planned_cost() {
+/// Tables and complete trees, tests of sets, several results.
+pub(super) fn shallow() -> Vec<Ensemble> {
     let deep = || tree(&[-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0], true);
     let mut set = tree(&[-1.0, 0.5, 2.0], true);
     set.further = vec![(0, 1.0f32.to_bits()), (0, 3.0f32.to_bits()), (1, f32::INFINITY.to_bits())];
-    let models = [
-        ensemble(1, vec![set, tree(&[1.0], false)]),
-        ensemble(1, vec![tree(&[1.0], false)]),
-        ensemble(1, vec![deep(), tree(&[0.5, 1.0], false), tree(&[], false)]),
-        ensemble(3, vec![tree(&[0.0, 1.0, 2.0], false), tree(&[1.0], true), tree(&[2.0], true)]),
-    ];
+    vec![
+        sums_of(1, vec![set, tree(&[1.0], false)]),
+        sums_of(1, vec![tree(&[1.0], false)]),
+        sums_of(1, vec![deep(), tree(&[0.5, 1.0], false), tree(&[], false)]),
+        sums_of(3, vec![tree(&[0.0, 1.0, 2.0], false), tree(&[1.0], true), tree(&[2.0], true)]),
+    ]
+}
+
+#[test]
+fn private_leaves_are_the_interpreters_at_the_planned_cost() {
     let rows = rows();
-    for model in models {
+    for model in shallow().iter().map(|ensemble| ensemble.lower("auto").unwrap()) {
         let usual = Settings::default();
         let batch = NonZeroU32::new(5);
         let others =

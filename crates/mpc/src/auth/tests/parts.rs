@@ -107,7 +107,7 @@ fn shares_and_bits_of_other_plans_are_refused() {
                 Err(Error::Internal(_))
             ));
             let share = Share::new(vec![0; 3], K);
-            checked::server(ch, &case.relu, &keys, &bits, &share, &mut rng).map(drop)
+            checked::server(ch, &case.relu, &keys, &bits, (&share, &[]), &mut rng).map(drop)
         },
     );
     assert!(client.value.is_err());
