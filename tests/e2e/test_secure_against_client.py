@@ -42,6 +42,15 @@ def test_results_are_exact_and_cost_what_was_planned(tacit, checked, source):
     assert sum(one["bytes"].values()) < 2e6
 
 
+def test_runs_are_prepared_before_their_inputs(tacit, checked):
+    plan = tacit("plan", checked, "--offline", 2, "--json").json
+    run = tacit("run", checked, DIGITS, "--offline", 2, "--json").json
+    assert (run["max_error"], run["equal_outputs"]) == (0, 10)
+    assert facts(run) == facts(run["predicted"])
+    online, usual = plan["phases"]["online"], tacit("plan", checked, "--json").json["phases"]["online"]
+    assert 2 * sum(online["bytes"].values()) < sum(usual["bytes"].values())
+
+
 def test_labels_are_found_before_anything_is_opened(tacit, checked):
     run = tacit("run", checked, DIGITS, "--reveal", "label", "--json").json
     assert (run["output"], run["agreement"], run["logits"]) == (list(range(10)), 1, None)
@@ -99,7 +108,7 @@ def test_server_and_client_say_it(tacit, checked, one_digit):
     assert "secure against clients that send anything" in " ".join(shown.out.split())
 
 
-@pytest.mark.parametrize("options", ["--reveal probability", "--offline 2", "--batch 4"])
+@pytest.mark.parametrize("options", ["--reveal probability", "--batch 4"])
 def test_options_without_a_checked_form_are_refused(tacit, checked, one_digit, options):
     done = tacit("run", checked, one_digit, *options.split())
     assert done.code == 1

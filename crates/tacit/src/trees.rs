@@ -17,8 +17,8 @@ pub fn compile_trees(ensemble_json: &str, suite: &str) -> Result<Model> {
     runtime::check_suite(suite)?;
     let shallow = runtime::secure_against_client(suite);
     let layouts = if shallow { Layouts::Shallow } else { Layouts::All };
-    let model = Ensemble::from_json(ensemble_json)
-        .and_then(|ensemble| ensemble.lower_with(suite, layouts));
+    let model =
+        Ensemble::from_json(ensemble_json).and_then(|ensemble| ensemble.lower_with(suite, layouts));
     let model = model.map_err(refused)?;
     Plan::new(model.graph.clone(), Settings::default())?;
     Ok(model)

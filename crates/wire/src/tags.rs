@@ -179,11 +179,11 @@ tags! {
         "The client sends its share of the inputs less the mask on which the product was preprocessed.";
     TREE_ROWS = 0x5b, "rows of a walk through trees", ToClient, [Online],
         "The server sends the key and the place of each tree's first test, and two encrypted rows for each test, of which one oblivious transfer opens one.";
-    COMMITTED_BITS = 0x5c, "corrections of committed bits", ToServer, [Online],
+    COMMITTED_BITS = 0x5c, "corrections of committed bits", ToServer, [Preprocess, Online],
         "The client commits to bits by its random choices of correlated oblivious transfers.";
-    TAG_WORDS = 0x5d, "words of tags", ToClient, [Online],
+    TAG_WORDS = 0x5d, "words of tags", ToClient, [Preprocess, Online],
         "The server sends, for each committed bit, the word that turns its label into its tag.";
-    TAGGED_TABLES = 0x5e, "tagged garbled tables", ToClient, [Online],
+    TAGGED_TABLES = 0x5e, "tagged garbled tables", ToClient, [Preprocess, Online],
         "The server, who garbles, sends a chunk of tables whose outputs carry tags.";
     CHECK_SEED = 0x5f, "seed of a check", ToClient, [Online],
         "The server sends the seed of the combinations that are checked.";
@@ -193,10 +193,14 @@ tags! {
         "The server sends the tags that it expects of the combinations.";
     CHECK_NONCE = 0x62, "nonce of a check", ToServer, [Online],
         "The client opens its commitment to the tags.";
-    COMMITTED_KEY = 0x63, "key of a committed secret", ToServer, [Online],
+    COMMITTED_KEY = 0x63, "key of a committed secret", ToServer, [Preprocess, Online],
         "The client sends the body of the public key of the secret to which it has committed.";
-    COMMITTED_KEY_SEED = 0x64, "seed of the key of a committed secret", ToClient, [Online],
+    COMMITTED_KEY_SEED = 0x64, "seed of the key of a committed secret", ToClient, [Preprocess, Online],
         "The server sends the seed of the uniform half of the public key, when the client has committed to the rest of it.";
+    SHIFTS = 0x66, "shifts of committed integers", ToServer, [Online],
+        "The client sends by how much its shares differ from random integers to which it has committed, the low bits each by itself.";
+    GARBLER_LABELS = 0x67, "labels of the server's bits", ToClient, [Online],
+        "The server, who has garbled before its bits were known, sends a chunk of the labels of these.";
 }
 
 /// Returns the row of a number.

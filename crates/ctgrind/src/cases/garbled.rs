@@ -18,6 +18,7 @@ pub(super) const CASES: &[Case] = &[
         relu(run, Ring::Prime(ring::Modulus::new(1_032_193).unwrap()));
     }),
     Case::new("garbled", "tags of committed bits, ReLU with tags", tagged),
+    Case::new("garbled", "ReLU with tags before there are shares", ahead),
 ];
 
 const COUNT: usize = 64;
@@ -68,6 +69,40 @@ fn tagged(run: &mut Run) {
             let committed = auth::accept(channel, sender, bits as usize, COUNT).unwrap();
             drop(auth::tag_server(channel, &tags, &keys, &committed, &mut rng).unwrap());
             drop(checked::server(channel, &plan, &keys, &committed, (&x, &[]), &mut rng).unwrap());
+        });
+    };
+    run.ends(end, end);
+}
+
+fn ahead(run: &mut Run) {
+    let (bits, skip) = COMMITTED;
+    let then = Function { drop: 0, floor: false, clip: Some(Clip { low: 0, saturate: 8 }) };
+    let plan = Checked::map(COUNT, COMMITTED, bits - skip, then, 26).unwrap();
+    let shifts = auth::Shifted::new(COUNT, bits, skip).unwrap();
+    let end = |end: &mut End| {
+        let (sender, receiver) = deal(&mut end.dealer, bits as usize * COUNT);
+        let (words, mut rng) = (end.run.words(COUNT, bits), end.run.random());
+        if end.channel.role() == Role::Client {
+            end.kernel(|channel| {
+                let random = shifts.client(channel, receiver).unwrap();
+                let circuits = checked::client_ahead(channel, &plan).unwrap();
+                drop(shifts.tell(channel, &random, &words).unwrap());
+                drop(circuits.evaluate(channel, &plan, random.bits()).unwrap());
+            });
+            return;
+        }
+        let keys = MacKeys::new(*sender.delta(), &mut rng);
+        end.kernel(|channel| {
+            let random = shifts.server(channel, sender, &keys, &mut rng).unwrap();
+            let made =
+                checked::server_ahead(channel, &plan, &keys, random.bits(), &[], &mut rng).unwrap();
+            let (told, off) = shifts.told(channel, &random, &keys).unwrap();
+            drop(told);
+            let sum = words
+                .iter()
+                .zip(&off)
+                .map(|(word, off)| word.wrapping_add(off << skip) & ring::word::mask(bits));
+            drop(made.choose(channel, &plan, &keys, &Share::new(sum.collect(), bits)).unwrap());
         });
     };
     run.ends(end, end);

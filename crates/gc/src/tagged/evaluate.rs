@@ -39,14 +39,16 @@ pub fn evaluate(
     tables: Tables,
     labels: &[u128],
 ) -> Result<Vec<EvaluatorShare>> {
-    evaluate_at(Level::best(), batch, tables, labels)
+    evaluate_at(Level::best(), batch, tables, (labels, None))
 }
 
+/// `labels` are those of the evaluator's bits, then those of the garbler's where none follow from the
+/// tables' seed.
 pub(super) fn evaluate_at(
     level: Level,
     batch: &TaggedBatch,
     mut tables: Tables,
-    labels: &[u128],
+    (labels, sent): (&[u128], Option<&[u128]>),
 ) -> Result<Vec<EvaluatorShare>> {
     if labels.len() != batch.evaluator_bits() || tables.len() != batch.table_bytes() {
         return Err(Error::internal("labels or tables of another batch of garbled circuits"));
@@ -54,8 +56,8 @@ pub(super) fn evaluate_at(
     let mut seed = Seed([0; 16]);
     tables.read(&mut seed.0)?;
     match batch.count() {
-        1 => Run::<1>::new(level, batch, &seed, tables).evaluate(labels),
-        _ => Run::<LANES>::new(level, batch, &seed, tables).evaluate(labels),
+        1 => Run::<1>::new(level, batch, (&seed, sent), tables).evaluate(labels),
+        _ => Run::<LANES>::new(level, batch, (&seed, sent), tables).evaluate(labels),
     }
 }
 
@@ -64,13 +66,20 @@ struct Run<'a, const L: usize> {
     batch: &'a TaggedBatch,
     tables: Tables,
     prg: Prg,
+    /// The labels of the garbler's bits, group by group, if they were sent.
+    sent: Option<&'a [u128]>,
     hash: GateHash,
     slots: Zeroizing<Vec<Labels<L>>>,
     shares: Vec<EvaluatorShare>,
 }
 
 impl<'a, const L: usize> Run<'a, L> {
-    fn new(level: Level, batch: &'a TaggedBatch, seed: &Seed, tables: Tables) -> Self {
+    fn new(
+        level: Level,
+        batch: &'a TaggedBatch,
+        (seed, sent): (&Seed, Option<&'a [u128]>),
+        tables: Tables,
+    ) -> Self {
         let (prg, hash) = public(seed, level);
         let slots = Zeroizing::new(vec![[0; L]; batch.circuit().slots]);
         let room = |_: &u32| EvaluatorShare {
@@ -78,7 +87,7 @@ impl<'a, const L: usize> Run<'a, L> {
             tags: Vec::with_capacity(batch.count()),
         };
         let shares = batch.bits().iter().map(room).collect();
-        Self { batch, tables, prg, hash, slots, shares }
+        Self { batch, tables, prg, sent, hash, slots, shares }
     }
 
     fn evaluate(mut self, labels: &[u128]) -> Result<Vec<EvaluatorShare>> {
@@ -97,7 +106,15 @@ impl<'a, const L: usize> Run<'a, L> {
     fn load(&mut self, start: usize, lanes: usize, labels: &[u128]) {
         let slots = self.slots.get_mut(1..).unwrap_or_default();
         let (theirs, ours) = slots.split_at_mut(self.batch.circuit().garbler);
-        theirs.iter_mut().for_each(|slot| *slot = zeros(&mut self.prg));
+        match self.sent {
+            None => theirs.iter_mut().for_each(|slot| *slot = zeros(&mut self.prg)),
+            Some(sent) => {
+                let group = sent.get(start * theirs.len()..).unwrap_or_default();
+                for (slot, labels) in theirs.iter_mut().zip(group.chunks_exact(lanes)) {
+                    slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);
+                }
+            }
+        }
         for (slot, labels) in ours.iter_mut().zip(labels.chunks_exact(self.batch.count())) {
             let labels = labels.get(start..start + lanes).unwrap_or_default();
             slot.iter_mut().zip(labels).for_each(|(slot, label)| *slot = *label);

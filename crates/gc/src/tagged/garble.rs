@@ -53,9 +53,16 @@ pub struct GarblerShare {
 /// next.
 pub type Weights = Zeroizing<Vec<u64>>;
 
-/// What the garbler enters: its bits, and what bits of outputs count where that is its secret; no weights
-/// where they count what their places say.
-type Ours<'a> = (&'a [Bits], &'a [Weights]);
+/// The garbler's bits, or what their labels are drawn from where the bits come later (`ahead.rs`).
+#[derive(Clone, Copy)]
+pub(super) enum Entered<'a> {
+    Bits(&'a [Bits]),
+    Later(&'a Seed),
+}
+
+/// What the garbler enters, and what bits of outputs count where that is its secret; no weights where they
+/// count what their places say.
+type Ours<'a> = (Entered<'a>, &'a [Weights]);
 
 /// Garbles `batch` under fresh keys of the hash. `evaluator` holds the zero labels of the
 /// evaluator's bits, bit after bit, each for all instances; `bits` the garbler's bits, a vector of
@@ -71,7 +78,7 @@ pub fn garble(
     rng: &mut Random,
     sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<Vec<GarblerShare>> {
-    garble_at(Level::best(), batch, keys, evaluator, (bits, &[]), rng, sink)
+    garble_at(Level::best(), batch, keys, evaluator, (Entered::Bits(bits), &[]), rng, sink)
 }
 
 /// [`garble`] of outputs whose bits count what `weights` say, a vector for each output. The evaluator does
@@ -87,6 +94,12 @@ pub fn garble_weighted(
     rng: &mut Random,
     sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<Vec<GarblerShare>> {
+    fitting(batch, weights)?;
+    garble_at(Level::best(), batch, keys, evaluator, (Entered::Bits(bits), weights), rng, sink)
+}
+
+/// Refuses weights that are not one for each bit of each output and instance.
+pub(super) fn fitting(batch: &TaggedBatch, weights: &[Weights]) -> Result<()> {
     let outputs = batch.circuit().outputs.iter().enumerate();
     let fits = |((at, output), weights): ((usize, &Output), &Weights)| {
         let bits = batch.circuit().output_bits(at);
@@ -95,7 +108,7 @@ pub fn garble_weighted(
     if weights.len() != outputs.len() || !outputs.zip(weights).all(fits) {
         return Err(Error::internal("other weights than outputs have bits"));
     }
-    garble_at(Level::best(), batch, keys, evaluator, (bits, weights), rng, sink)
+    Ok(())
 }
 
 pub(super) fn garble_at(
@@ -103,13 +116,12 @@ pub(super) fn garble_at(
     batch: &TaggedBatch,
     keys: &MacKeys,
     evaluator: &[u128],
-    (bits, weights): Ours<'_>,
+    (entered, weights): Ours<'_>,
     rng: &mut Random,
     sink: &mut dyn FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<Vec<GarblerShare>> {
-    let fits = |plane: &Bits| plane.len() == batch.count();
-    if bits.len() != batch.circuit().garbler || !bits.iter().all(fits) {
-        return Err(Error::internal("other bits than the garbler has inputs"));
+    if let Entered::Bits(bits) = entered {
+        entering(batch, bits)?;
     }
     if evaluator.len() != batch.evaluator_bits() {
         return Err(Error::internal("other labels than the evaluator has bits"));
@@ -118,17 +130,47 @@ pub(super) fn garble_at(
     let seed = rng.seed();
     out.write(&seed.0)?;
     let shares = match batch.count() {
-        1 => Run::<1>::new(level, batch, keys, (evaluator, (bits, weights)), &seed).garble(&mut out)?,
-        _ => Run::<LANES>::new(level, batch, keys, (evaluator, (bits, weights)), &seed).garble(&mut out)?,
+        1 => Run::<1>::new(level, batch, keys, (evaluator, (entered, weights)), &seed)
+            .garble(&mut out)?,
+        _ => Run::<LANES>::new(level, batch, keys, (evaluator, (entered, weights)), &seed)
+            .garble(&mut out)?,
     };
     out.finish()?;
     Ok(shares)
 }
 
+/// Refuses bits that are not the garbler's inputs.
+pub(super) fn entering(batch: &TaggedBatch, bits: &[Bits]) -> Result<()> {
+    let fits = |plane: &Bits| plane.len() == batch.count();
+    if bits.len() != batch.circuit().garbler || !bits.iter().all(fits) {
+        return Err(Error::internal("other bits than the garbler has inputs"));
+    }
+    Ok(())
+}
+
 /// The labels that the evaluator gets for the garbler's bits, and the hash of a garbling.
 pub(super) fn public(seed: &Seed, level: Level) -> (Prg, GateHash) {
     let salt = Prg::new(seed, SALTS).block();
-    (Prg::new(seed, LABELS), GateHash::new(salt, level))
+    (labels(seed), GateHash::new(salt, level))
+}
+
+/// The labels of the garbler's bits that are drawn from a seed.
+pub(super) fn labels(seed: &Seed) -> Prg {
+    Prg::new(seed, LABELS)
+}
+
+/// Makes labels of a group's bits their zero labels, and zero labels those of the bits.
+pub(super) fn turned<const L: usize>(
+    slot: &mut Labels<L>,
+    plane: &Bits,
+    start: usize,
+    delta: u128,
+) {
+    // Groups of eight do not cross words.
+    let word = plane.words().get(start / 64).map_or(0, |word| word >> (start % 64));
+    for (lane, label) in slot.iter_mut().enumerate() {
+        *label ^= ot::block::mask_of_secret(u128::from((word >> lane) & 1)) & delta;
+    }
 }
 
 /// One garbling, a group of `L` instances at a time.
@@ -136,7 +178,7 @@ struct Run<'a, const L: usize> {
     batch: &'a TaggedBatch,
     keys: &'a MacKeys,
     evaluator: &'a [u128],
-    bits: &'a [Bits],
+    bits: Option<&'a [Bits]>,
     weights: &'a [Weights],
     prg: Prg,
     hash: GateHash,
@@ -149,10 +191,14 @@ impl<'a, const L: usize> Run<'a, L> {
         level: Level,
         batch: &'a TaggedBatch,
         keys: &'a MacKeys,
-        (evaluator, (bits, weights)): (&'a [u128], Ours<'a>),
+        (evaluator, (entered, weights)): (&'a [u128], Ours<'a>),
         seed: &Seed,
     ) -> Self {
-        let (prg, hash) = public(seed, level);
+        let (known, hash) = public(seed, level);
+        let (prg, bits) = match entered {
+            Entered::Bits(bits) => (known, Some(bits)),
+            Entered::Later(secret) => (labels(secret), None),
+        };
         let slots = Zeroizing::new(vec![[0; L]; batch.circuit().slots]);
         let room = |_: &u32| GarblerShare {
             values: Vec::with_capacity(batch.count()),
@@ -179,13 +225,9 @@ impl<'a, const L: usize> Run<'a, L> {
         let (count, delta) = (self.batch.count(), self.keys.delta());
         let slots = self.slots.get_mut(1..).unwrap_or_default();
         let (ours, theirs) = slots.split_at_mut(self.batch.circuit().garbler);
-        for (slot, plane) in ours.iter_mut().zip(self.bits) {
-            // Groups of eight do not cross words.
-            let word = plane.words().get(start / 64).map_or(0, |word| word >> (start % 64));
-            *slot = zeros(&mut self.prg);
-            for (lane, label) in slot.iter_mut().enumerate() {
-                *label ^= ot::block::mask_of_secret(u128::from((word >> lane) & 1)) & delta;
-            }
+        ours.iter_mut().for_each(|slot| *slot = zeros(&mut self.prg));
+        for (slot, plane) in ours.iter_mut().zip(self.bits.unwrap_or_default()) {
+            turned(slot, plane, start, delta);
         }
         for (slot, labels) in theirs.iter_mut().zip(self.evaluator.chunks_exact(count)) {
             let labels = labels.get(start..start + lanes).unwrap_or_default();

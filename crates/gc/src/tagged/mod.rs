@@ -8,10 +8,12 @@
 //! | | |
 //! |---|---|
 //! | `bits` | bits of the evaluator to tags of the integers that they make |
+//! | `ahead` | garbling before the garbler's bits exist |
 //! | `batch` | what is public about a garbling |
 //! | `garble`, `evaluate` | circuits whose output bits are projected to a value and its tag |
 //! | `wide` | packing of words of more than 64 bits |
 
+mod ahead;
 mod batch;
 mod bits;
 mod evaluate;
@@ -23,6 +25,7 @@ mod wide;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+pub use ahead::{LaterLabels, evaluate_ahead, garble_ahead, garbler_labels};
 pub use batch::TaggedBatch;
 pub use bits::{BitTags, tags_of_bits};
 pub use evaluate::{EvaluatorShare, evaluate};

@@ -9,7 +9,7 @@ use wire::Error;
 
 use super::bits::tags_at;
 use super::evaluate::evaluate_at;
-use super::garble::garble_at;
+use super::garble::{Entered, garble_at};
 use super::wide::mask;
 use super::*;
 use crate::{Builder, Circuit, Tables};
@@ -63,7 +63,7 @@ impl Play {
             &self.batch,
             &self.keys,
             &self.zeros,
-            (&self.bits[0], &self.weights),
+            (Entered::Bits(&self.bits[0]), &self.weights),
             &mut self.rng,
             &mut |chunk| {
                 chunks.push(chunk);
@@ -71,7 +71,8 @@ impl Play {
             },
         )?;
         spoil(&mut chunks);
-        let theirs = evaluate_at(level, &self.batch, collected(&self.batch, chunks)?, &self.labels);
+        let theirs =
+            evaluate_at(level, &self.batch, collected(&self.batch, chunks)?, (&self.labels, None));
         Ok((ours, theirs?))
     }
 
@@ -132,7 +133,8 @@ fn weights_of_output_bits_are_the_garblers() {
             for instance in 0..count {
                 for (at, wanted) in play.wanted(instance).into_iter().enumerate() {
                     let weights = play.weights[at].chunks(count).enumerate();
-                    let one = |(bit, own): (usize, &[u64])| (wanted >> bit & 1) as u64 * own[instance];
+                    let one =
+                        |(bit, own): (usize, &[u64])| (wanted >> bit & 1) as u64 * own[instance];
                     let wanted = weights.map(one).sum::<u64>();
                     let (value, tag) = (theirs[at].values[instance], theirs[at].tags[instance]);
                     let sum = ours[at].values[instance].wrapping_add(value);
@@ -149,6 +151,36 @@ fn weights_of_output_bits_are_the_garblers() {
         let (keys, zeros) = (&play.keys, &play.zeros);
         let few = garble_weighted(&batch, keys, zeros, ours, &mut play.rng, &mut |_| Ok(()));
         assert!(matches!(few, Err(Error::Internal(_))));
+    }
+}
+
+/// Tables that are made before the garbler's bits give the same results with the labels of these.
+#[test]
+fn bits_of_the_garbler_may_come_after_the_tables() {
+    let circuit = Arc::new(relu(12, 8));
+    for count in [1, 9, 67] {
+        let batch = TaggedBatch::new(circuit.clone(), count, vec![26, 13]).unwrap();
+        let mut play = Play::new(&batch, 9);
+        let (keys, mut chunks) = (&play.keys, Vec::new());
+        let mut sink = |chunk| {
+            chunks.push(chunk);
+            Ok(())
+        };
+        let made = garble_ahead(&batch, keys, &play.zeros, &[], &mut play.rng, &mut sink);
+        let (ours, later) = made.unwrap();
+        let garblers = later.choose(&batch, keys, &play.bits[0]).unwrap();
+        let tables = collected(&batch, chunks.clone()).unwrap();
+        let theirs = evaluate_ahead(&batch, tables, &play.labels, &garblers).unwrap();
+        for instance in 0..count {
+            for (at, wanted) in play.wanted(instance).into_iter().enumerate() {
+                let (value, tag) = (theirs[at].values[instance], theirs[at].tags[instance]);
+                let sum = ours[at].values[instance].wrapping_add(value);
+                assert_eq!((sum ^ wanted as u64) & mask(batch.bits()[at]) as u64, 0);
+                assert!(play.fits(at, instance, &ours[at], value, tag));
+            }
+        }
+        let tables = collected(&batch, chunks).unwrap();
+        assert!(evaluate_ahead(&batch, tables, &play.labels, &garblers[1..]).is_err());
     }
 }
 

@@ -107,6 +107,12 @@ impl ClientBits {
         &self.planes
     }
 
+    /// Returns some planes with their labels.
+    pub(super) fn part(&self, planes: Range<usize>) -> Self {
+        let labels = Zeroizing::new(self.labels(planes.clone()).to_vec());
+        Self { planes: self.planes.get(planes).unwrap_or_default().to_vec(), labels }
+    }
+
     /// Returns the labels of some planes; none beyond the last plane.
     pub fn labels(&self, planes: Range<usize>) -> &[u128] {
         let count = self.planes.first().map_or(0, Bits::len);
@@ -115,6 +121,11 @@ impl ClientBits {
 }
 
 impl ServerBits {
+    /// Returns what is held of some planes.
+    pub(super) fn part(&self, planes: Range<usize>) -> Self {
+        Self { count: self.count, zeros: Zeroizing::new(self.zeros(planes).to_vec()) }
+    }
+
     /// Returns the zero labels of some planes; none beyond the last plane.
     pub fn zeros(&self, planes: Range<usize>) -> &[u128] {
         self.zeros.get(planes.start * self.count..planes.end * self.count).unwrap_or_default()

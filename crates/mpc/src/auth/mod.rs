@@ -20,6 +20,7 @@ mod commit;
 #[cfg(any(test, feature = "testing"))]
 mod insist;
 mod lattice;
+mod shifted;
 mod tag;
 mod values;
 
@@ -39,5 +40,6 @@ pub use lattice::{
     AcceptedKey, ClientKey, CommittedKey, KeyTags, ServerKey, TaggedKey, accept_key, commit_key,
     key_costs, key_ots,
 };
+pub use shifted::{ClientShift, ServerShift, Shifted};
 pub use tag::{tag_client, tag_cost, tag_server};
 pub use values::{Keys, Values};

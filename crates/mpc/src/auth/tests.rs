@@ -157,7 +157,8 @@ impl Case {
         let committed = accept(ch, second, K as usize, OUTPUTS)?;
         let bits = tag_server(ch, &outputs, &keys, &committed, &mut rng)?;
         let others = self.others();
-        let (share, tags) = checked::server(ch, &self.relu, &keys, &committed, (&others, &[]), &mut rng)?;
+        let (share, tags) =
+            checked::server(ch, &self.relu, &keys, &committed, (&others, &[]), &mut rng)?;
         let random = accept_random(third, ALPHA_BITS as usize, COMBINATIONS)?;
         let masks = tag_server(ch, &masks, &keys, &random, &mut rng)?;
         check_server(ch, &[p.less(&bits)?], &masks, None, &keys, &mut rng)?;

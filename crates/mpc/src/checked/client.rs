@@ -19,17 +19,17 @@ use crate::open;
 use crate::share::Share;
 
 /// What the client holds between layers.
-struct Run {
-    ots: ReceiverBatch,
-    key: ClientKey,
+pub(super) struct Run {
+    pub(super) ots: ReceiverBatch,
+    pub(super) key: ClientKey,
     /// What it entered, and the results of each layer.
-    made: Vec<Values>,
+    pub(super) made: Vec<Values>,
     /// The integers that the check finds to be zero.
-    relations: Vec<Values>,
+    pub(super) relations: Vec<Values>,
     /// The integers that the check finds to be small.
-    errors: Vec<Values>,
-    masks: [Values; 2],
-    covers: Values,
+    pub(super) errors: Vec<Values>,
+    pub(super) masks: [Values; 2],
+    pub(super) covers: Values,
 }
 
 /// Runs a network on `input`; returns the results mod 2^result_bits.
@@ -46,9 +46,7 @@ pub fn client(
     worker: &mut Worker<'_>,
 ) -> Result<Vec<u64>> {
     let (run, words) = upto_check(ch, network, ots, input, worker, &Honest)?;
-    let small = SmallValues { errors: &run.errors, masks: &run.masks[1], covers: &run.covers };
-    check_client(ch, &run.relations, &run.masks[0], Some(small), worker.rng)?;
-    open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+    run.checked(ch, network, &words, worker)
 }
 
 /// [`client`] that does what `conduct` says, and goes on where an honest one would stop.
@@ -63,10 +61,7 @@ pub fn client_as(
     conduct: &dyn Conduct,
 ) -> Result<Vec<u64>> {
     let (run, words) = upto_check(ch, network, ots, input, worker, conduct)?;
-    let small = SmallValues { errors: &run.errors, masks: &run.masks[1], covers: &run.covers };
-    let change = |opened: &mut [Vec<u64>]| conduct.opening(opened);
-    crate::auth::insist_client(ch, &run.relations, &run.masks[0], small, worker.rng, &change)?;
-    open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+    run.insisted(ch, network, &words, worker, conduct)
 }
 
 /// All layers: what the check is about, and the client's shares of the results.
@@ -86,13 +81,56 @@ fn upto_check(
         let made = run.stage(ch, (at, stage), worker, conduct)?;
         run.made.push(made);
     }
-    let results = network.results.values(&run.made, network.result_bits)?;
-    let low = |value: &u128| *value as u64 & mask(network.result_bits);
-    let words = Zeroizing::new(results.values().iter().map(low).collect());
+    let words = run.results(network)?;
     Ok((run, words))
 }
 
 impl Run {
+    /// The client's shares of the results.
+    pub(super) fn results(&self, network: &Network) -> Result<Zeroizing<Vec<u64>>> {
+        let results = network.results.values(&self.made, network.result_bits)?;
+        let low = |value: &u128| *value as u64 & mask(network.result_bits);
+        Ok(Zeroizing::new(results.values().iter().map(low).collect()))
+    }
+
+    /// The check, and then the results.
+    pub(super) fn checked(
+        &self,
+        ch: &mut Channel,
+        network: &Network,
+        words: &[u64],
+        worker: &mut Worker<'_>,
+    ) -> Result<Vec<u64>> {
+        let small =
+            SmallValues { errors: &self.errors, masks: &self.masks[1], covers: &self.covers };
+        check_client(ch, &self.relations, &self.masks[0], Some(small), worker.rng)?;
+        open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+    }
+
+    /// [`Run::checked`] of a client that goes on whatever the server says.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn insisted(
+        &self,
+        ch: &mut Channel,
+        network: &Network,
+        words: &[u64],
+        worker: &mut Worker<'_>,
+        conduct: &dyn Conduct,
+    ) -> Result<Vec<u64>> {
+        let small =
+            SmallValues { errors: &self.errors, masks: &self.masks[1], covers: &self.covers };
+        let change = |opened: &mut [Vec<u64>]| conduct.opening(opened);
+        crate::auth::insist_client(
+            ch,
+            &self.relations,
+            &self.masks[0],
+            small,
+            worker.rng,
+            &change,
+        )?;
+        open::to_client(ch, &Share::new(words.to_vec(), network.result_bits))
+    }
+
     /// Everything before the first layer.
     fn begin(
         ch: &mut Channel,
@@ -125,14 +163,14 @@ impl Run {
         Ok(Self { ots, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
     }
 
-    /// One layer and its circuits.
-    fn stage(
+    /// The phases of a layer, and their words.
+    pub(super) fn layer(
         &mut self,
         ch: &mut Channel,
         (at, stage): (usize, &Stage),
         worker: &mut Worker<'_>,
         conduct: &dyn Conduct,
-    ) -> Result<Values> {
+    ) -> Result<(Values, Zeroizing<Vec<u64>>)> {
         let change = |fresh: &mut Fresh| conduct.ciphertext(at, fresh);
         let (layer, plain) = (&stage.layer, stage.layer.plain_bits());
         let z = stage.input.values(&self.made, plain)?;
@@ -146,6 +184,19 @@ impl Run {
         let mut words: Zeroizing<Vec<u64>> =
             Zeroizing::new(phases.values().iter().map(low).collect());
         conduct.phases(at, &mut words);
+        Ok((phases, words))
+    }
+
+    /// One layer and its circuits.
+    fn stage(
+        &mut self,
+        ch: &mut Channel,
+        (at, stage): (usize, &Stage),
+        worker: &mut Worker<'_>,
+        conduct: &dyn Conduct,
+    ) -> Result<Values> {
+        let (phases, words) = self.layer(ch, (at, stage), worker, conduct)?;
+        let bits = stage.layer.phase_bits();
         let ots = self.ots.split_off(stage.phases.labels());
         let committed = commit(ch, ots, planes(&words, bits))?;
         self.relations.push(phases.less(&tag_client(ch, &stage.phases, &committed)?)?);
@@ -153,6 +204,6 @@ impl Run {
     }
 }
 
-fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
+pub(super) fn planes(words: &[u64], bits: u32) -> Vec<Bits> {
     (0..bits).map(|bit| Bits::of_words(words, bit)).collect()
 }

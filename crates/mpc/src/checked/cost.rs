@@ -37,9 +37,43 @@ impl Network {
                 .then(tag_cost(&stage.phases))
                 .then(stage.circuits.cost());
         }
+        Ok(all.then(self.end()))
+    }
+
+    /// The check and the results.
+    fn end(&self) -> Cost {
         let modulus = self.params.modulus_bits() + ALPHA_BITS;
         let check = check_cost(modulus, Some(modulus));
-        Ok(all.then(check).then(open::cost(self.outputs(), self.result_bits)))
+        check.then(open::cost(self.outputs(), self.result_bits))
+    }
+
+    /// Returns what preparing a run costs, correlations not included.
+    pub fn ahead_cost(&self) -> Cost {
+        let Ok([commits, tags, body]) = key_costs(self.params) else { return Cost::NONE };
+        let of = &self.tags;
+        let covers = [&of.covers, &of.masks, &of.masks].map(tag_cost).into_iter().collect();
+        let mut all = commits.then(committed(&of.covers)).then(tags).then(covers);
+        for stage in &self.stages {
+            all = all.then(stage.shifts.ahead_cost()).then(stage.circuits.cost());
+        }
+        all.then(body)
+    }
+
+    /// Returns what a prepared run costs.
+    pub fn prepared_cost(&self) -> Cost {
+        let inputs = &self.tags.inputs;
+        let mut all = committed(inputs).then(tag_cost(inputs));
+        for stage in &self.stages {
+            all = all.then(stage.layer.cost());
+            all = all.then(stage.shifts.cost()).then(stage.circuits.labels_cost());
+        }
+        all.then(self.end())
+    }
+
+    /// Returns the bytes that a party holds of a prepared run, about.
+    pub fn ahead_bytes(&self) -> usize {
+        let tables: usize = self.stages.iter().map(|stage| stage.circuits.table_bytes()).sum();
+        tables + 64 * self.ots()
     }
 
     /// Returns a bound on the probability that a result of one run is not the interpreter's.
@@ -49,9 +83,18 @@ impl Network {
 
     /// Returns what a run takes beside its messages and correlations.
     pub fn work(&self) -> Work {
+        self.works().into_iter().sum()
+    }
+
+    /// Returns what preparing a run takes, and the prepared run, beside their messages and correlations.
+    pub fn works(&self) -> [Work; 2] {
         let degree = self.params.degree() as f64;
-        let stages: Work = self.stages.iter().map(|stage| stage.work(degree)).sum();
-        stages.and(Unit::Keyed, degree)
+        let stages = self.stages.iter().map(|stage| stage.works(degree));
+        let all = stages.fold([Work::default(); 2], |[ahead, then], [garbled, layer]| {
+            [ahead + garbled, then + layer]
+        });
+        let [garbled, layers] = all;
+        [garbled.and(Unit::Keyed, degree), layers]
     }
 
     /// Returns the bytes that a party holds at most, about: tagged errors of all ciphertexts, tagged results of
@@ -65,14 +108,13 @@ impl Network {
 }
 
 impl Stage {
-    fn work(&self, degree: f64) -> Work {
+    /// What garbling takes, and the rest.
+    fn works(&self, degree: f64) -> [Work; 2] {
         // Phases of ciphertexts and of responses are products for values and for tags.
         let phases = 2.0 * self.layer.ciphertexts() as f64 * degree;
-        self.layer
-            .work()
-            .and(Unit::Transformed, DIGITS * phases)
-            .and(Unit::Garbled, self.and_gates() as f64)
-            .and(Unit::Evaluated, self.and_gates() as f64)
+        let gates = self.and_gates() as f64;
+        let layer = self.layer.work().and(Unit::Transformed, DIGITS * phases);
+        [Work::of(Unit::Garbled, gates), layer.and(Unit::Evaluated, gates)]
     }
 }
 

@@ -15,6 +15,7 @@
 //! their tags with the garbled tables. Results of the last circuits are shares like those of all others,
 //! and the server's is sent when the check has passed.
 
+mod ahead;
 mod client;
 mod conduct;
 mod cost;
@@ -25,11 +26,12 @@ mod server;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+pub use crate::garbled::checked::Forest;
+pub use ahead::{ClientAhead, ServerAhead, prepare_client, prepare_server};
 pub use client::client;
 #[cfg(any(test, feature = "testing"))]
 pub use client::client_as;
 pub use conduct::{Conduct, Honest};
 pub use network::{Block, Entered, Network, Shown};
-pub use crate::garbled::checked::Forest;
 pub use operand::Operand;
 pub use server::{Leaves, server};

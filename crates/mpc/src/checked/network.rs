@@ -6,7 +6,7 @@ use he::rlwe::{EXACT_BITS, Params, TABLE};
 use wire::{Error, Result};
 
 use super::operand::{Addend, Operand};
-use crate::auth::{COMBINATIONS, COVER_BITS, key_ots};
+use crate::auth::{COMBINATIONS, COVER_BITS, Shifted, key_ots};
 use crate::garbled::checked::{Checked, Forest};
 use crate::garbled::{Clip, Function};
 use crate::linear::coefficient::{Layer, checked as linear};
@@ -81,6 +81,8 @@ pub(super) struct Stage {
     pub(super) input: Operand,
     pub(super) addend: Option<Addend>,
     pub(super) phases: BitTags,
+    /// The same phases where random ones are committed ahead.
+    pub(super) shifts: Shifted,
     pub(super) circuits: Checked,
 }
 
@@ -270,6 +272,7 @@ impl Stage {
         let layer = linear::plan(&alone, *out_bits, params)?;
         let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());
         let phases = BitTags::new(layer.outputs(), phase_bits, phase_bits + ALPHA_BITS)?;
+        let shifts = Shifted::new(layer.outputs(), phase_bits, phase_bits - result_bits)?;
         let then = Function { drop: linear.shift + EXACT_BITS, floor: true, clip: *clip };
         let from = (phase_bits, phase_bits - result_bits);
         let circuits = match windows {
@@ -279,7 +282,7 @@ impl Stage {
             }
         };
         let (input, addend) = (block.input.clone(), block.added()?);
-        Ok(Self { layer, input, addend, phases, circuits })
+        Ok(Self { layer, input, addend, phases, shifts, circuits })
     }
 
     /// The same, if it reads as many integers as it has inputs and outputs, of tensors of so many.

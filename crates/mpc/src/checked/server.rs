@@ -19,16 +19,16 @@ use crate::open;
 use crate::share::Share;
 
 /// What the server holds between layers.
-struct Run {
-    ots: SenderBatch,
-    keys: MacKeys,
-    key: ServerKey,
+pub(super) struct Run {
+    pub(super) ots: SenderBatch,
+    pub(super) keys: MacKeys,
+    pub(super) key: ServerKey,
     /// Nothing of what the client entered, the results of each layer, and the keys of the client's parts.
-    made: Vec<Held>,
-    relations: Vec<Keys>,
-    errors: Vec<Keys>,
-    masks: [Keys; 2],
-    covers: Keys,
+    pub(super) made: Vec<Held>,
+    pub(super) relations: Vec<Keys>,
+    pub(super) errors: Vec<Keys>,
+    pub(super) masks: [Keys; 2],
+    pub(super) covers: Keys,
 }
 
 /// What the server knows of the leaves of trees.
@@ -72,24 +72,41 @@ pub fn server(
         return Err(Error::misuse("weights or correlations that do not fit their network"));
     }
     let mut run = Run::begin(ch, network, ots, worker)?;
-    let last = network.stages.len().saturating_sub(1);
     for (at, (stage, weights)) in network.stages.iter().zip(weights).enumerate() {
-        let of_bits = leaves.filter(|_| at == last).map_or(&[][..], |leaves| &leaves.weights);
-        let made = run.stage(ch, stage, (weights, of_bits), worker)?;
+        let made = run.stage(ch, stage, (weights, network.counted(at, leaves)), worker)?;
         run.made.push(made);
     }
-    let Run { keys, made, relations, errors, masks: [zeros, smalls], covers, .. } = &run;
-    let small = SmallKeys { errors, masks: smalls, covers };
-    check_server(ch, relations, zeros, Some(small), keys, worker.rng)?;
-    let bits = network.result_bits;
-    let (results, _) = network.results.held(made, bits)?;
-    let base = leaves.map_or(&[][..], |leaves| &leaves.base);
-    let added = base.iter().copied().chain(std::iter::repeat(0)).zip(results.words());
-    let words = added.map(|(base, word)| base.wrapping_add(*word) & mask(bits)).collect();
-    open::to_client(ch, &Share::new(words, bits)).map(|_| ())
+    run.checked(ch, network, leaves, worker)
+}
+
+impl Network {
+    /// What the bits of the circuits behind layer `at` count, where that is the server's secret.
+    pub(super) fn counted<'a>(&self, at: usize, leaves: Option<&'a Leaves>) -> &'a [Weights] {
+        let last = at + 1 == self.stages.len();
+        leaves.filter(|_| last).map_or(&[][..], |leaves| &leaves.weights)
+    }
 }
 
 impl Run {
+    /// The check, and then the server's share of the results.
+    pub(super) fn checked(
+        &self,
+        ch: &mut Channel,
+        network: &Network,
+        leaves: Option<&Leaves>,
+        worker: &mut Worker<'_>,
+    ) -> Result<()> {
+        let Self { keys, made, relations, errors, masks: [zeros, smalls], covers, .. } = self;
+        let small = SmallKeys { errors, masks: smalls, covers };
+        check_server(ch, relations, zeros, Some(small), keys, worker.rng)?;
+        let bits = network.result_bits;
+        let (results, _) = network.results.held(made, bits)?;
+        let base = leaves.map_or(&[][..], |leaves| &leaves.base);
+        let added = base.iter().copied().chain(std::iter::repeat(0)).zip(results.words());
+        let words = added.map(|(base, word)| base.wrapping_add(*word) & mask(bits)).collect();
+        open::to_client(ch, &Share::new(words, bits)).map(|_| ())
+    }
+
     /// Everything before the first layer.
     fn begin(
         ch: &mut Channel,
@@ -119,6 +136,24 @@ impl Run {
         Ok(Self { ots, keys, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
     }
 
+    /// The server's shares of what a layer computes, and the keys of the client's phases.
+    pub(super) fn layer(
+        &mut self,
+        ch: &mut Channel,
+        stage: &Stage,
+        weights: &ServerWeights,
+        worker: &mut Worker<'_>,
+    ) -> Result<Held> {
+        let (layer, key, plain) = (&stage.layer, (&self.key, &self.keys), stage.layer.plain_bits());
+        let (z, of_z) = stage.input.held(&self.made, plain)?;
+        let (share, phases, errors) = linear::server(ch, layer, key, weights, &z, &of_z, worker)?;
+        self.errors.extend(errors);
+        match &stage.addend {
+            None => Ok((share, phases)),
+            Some(addend) => addend.to_held(&self.made, plain, &(share, phases)),
+        }
+    }
+
     /// One layer and its circuits: the server's shares and the keys of the client's.
     fn stage(
         &mut self,
@@ -127,14 +162,7 @@ impl Run {
         (weights, of_bits): (&ServerWeights, &[Weights]),
         worker: &mut Worker<'_>,
     ) -> Result<Held> {
-        let (layer, key, plain) = (&stage.layer, (&self.key, &self.keys), stage.layer.plain_bits());
-        let (z, of_z) = stage.input.held(&self.made, plain)?;
-        let (share, phases, errors) = linear::server(ch, layer, key, weights, &z, &of_z, worker)?;
-        self.errors.extend(errors);
-        let (share, phases) = match &stage.addend {
-            None => (share, phases),
-            Some(addend) => addend.to_held(&self.made, plain, &(share, phases))?,
-        };
+        let (share, phases) = self.layer(ch, stage, weights, worker)?;
         let tags = &stage.phases;
         let ots = self.ots.split_off(tags.labels());
         let bits = accept(ch, ots, tags.bits() as usize, tags.count())?;
@@ -148,7 +176,7 @@ impl Run {
 impl Stage {
     /// The server's share as it enters the circuits, where phases have bits below it: with the margin that
     /// makes exact sums positive.
-    fn entered(&self, share: &Share) -> Share {
+    pub(super) fn entered(&self, share: &Share) -> Share {
         let (bits, margin) = (self.layer.phase_bits(), 1 << (EXACT_BITS - 1));
         let moved = |word: &u64| word.wrapping_add(margin) << self.skipped() & mask(bits);
         Share::new(share.words().iter().map(moved).collect(), bits)

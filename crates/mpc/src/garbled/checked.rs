@@ -13,12 +13,15 @@
 //! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
 //! (`skip`). No label is sent: the client's come from its commitments, the server's out of a seed.
 
+mod ahead;
 mod leaves;
 
 use std::sync::Arc;
 
 use gc::tables::chunks_of;
-use gc::tagged::{MacKeys, TaggedBatch, Weights, evaluate, garble, garble_weighted};
+use gc::tagged::{
+    EvaluatorShare, GarblerShare, MacKeys, TaggedBatch, Weights, evaluate, garble, garble_weighted,
+};
 use gc::{Builder, Ring, Tables, Word};
 use ring::word::mask;
 use ring::{Bits, Random};
@@ -32,6 +35,7 @@ use crate::bytes::Bytes;
 use crate::defect::defect;
 use crate::share::Share;
 
+pub use ahead::{ClientAhead, ServerAhead, client_ahead, server_ahead};
 pub use leaves::Forest;
 
 /// A chunk of the tables.
@@ -200,6 +204,23 @@ impl Checked {
         };
         Zeroizing::new(positions.chunks(self.instances()).flat_map(word).collect())
     }
+
+    /// The client's results, output by output.
+    fn evaluated(&self, shares: &[EvaluatorShare]) -> Result<Values> {
+        let made = shares.iter().map(|share| Values::of_circuit(share, self.to()));
+        made.reduce(Values::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))
+    }
+
+    /// The server's shares of the results, output by output, and the keys of the client's.
+    fn garbled(&self, shares: &[GarblerShare]) -> Result<(Share, Keys)> {
+        let low = self.low as u64 & mask(self.to());
+        let values = shares.iter().flat_map(|share| &share.values);
+        let values = values.map(|value| value.wrapping_add(low)).collect();
+        let keys = shares.iter().map(|share| Keys::of_circuit(share, self.to()));
+        let keys = keys.reduce(Keys::followed_by);
+        let keys = keys.ok_or_else(|| defect("a tagged circuit has no output"))?;
+        Ok((Share::new(values, self.to()), keys))
+    }
 }
 
 /// Evaluates on the client's committed bits, of which plane `i` has bit `i` of every share.
@@ -209,9 +230,7 @@ impl Checked {
 pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Values> {
     let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
     let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
-    let shares = evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?;
-    let made = shares.iter().map(|share| Values::of_circuit(share, plan.to()));
-    made.reduce(Values::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))
+    plan.evaluated(&evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?)
 }
 
 /// Garbles for the bits that the client has committed to and the server's shares `x`; returns the
@@ -238,11 +257,5 @@ pub fn server(
         [] => garble(&plan.batch, keys, &zeros, &entered, rng, send)?,
         _ => garble_weighted(&plan.batch, keys, &zeros, (&entered, weights), rng, send)?,
     };
-    let low = plan.low as u64 & mask(plan.to());
-    let values = shares.iter().flat_map(|share| &share.values);
-    let values = values.map(|value| value.wrapping_add(low)).collect();
-    let of_client = shares.iter().map(|share| Keys::of_circuit(share, plan.to()));
-    let of_client =
-        of_client.reduce(Keys::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))?;
-    Ok((Share::new(values, plan.to()), of_client))
+    plan.garbled(&shares)
 }

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use graph::Linear;
 use graph::ops::Trees;
+use mpc::Demand;
 use mpc::Share;
-use mpc::checked::{self, Forest, Leaves, Network};
+use mpc::checked::{self, ClientAhead, Forest, Leaves, Network, ServerAhead};
 use mpc::linear::coefficient::{ServerWeights, Worker};
-use wire::{Error, Result};
+use wire::{Cost, Error, Phase, Result};
 use zeroize::Zeroizing;
 
 use super::trees::selected;
-use crate::step::context::{Context, Party};
+use crate::step::context::{Context, Party, Preprocessing};
 use crate::step::correlated::Correlated;
-use crate::step::linear::LinearProtocol;
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
+use crate::step::preprocessed::{Asked, Preprocessed};
 use crate::step::spent::Spent;
 use crate::step::weights::{Encoded, WeightSource, rounding_term};
 
@@ -66,7 +68,8 @@ impl CheckedNetwork {
     /// The weights of trees: of the layer that selects, and of leaves.
     fn trees(&self, source: &mut WeightSource<'_>, forest: &Forest) -> Result<Ready> {
         let none = || Error::internal("trees of a node that has none");
-        let (node, layer) = self.nodes.first().zip(self.network.layers().next()).ok_or_else(none)?;
+        let (node, layer) =
+            self.nodes.first().zip(self.network.layers().next()).ok_or_else(none)?;
         let found = source.graph.nodes.get(*node);
         let trees = found.and_then(|node| node.op.get::<Trees>()).ok_or_else(none)?;
         let weights = source.take_of(*node)?;
@@ -75,6 +78,31 @@ impl CheckedNetwork {
         let leaves = Leaves::new(forest, leaves, base)?;
         let layer = ServerWeights::new(layer, &matrix, &thresholds, source.memory)?;
         Ok(Ready { layers: vec![layer], leaves: Some(leaves) })
+    }
+
+    /// Runs what was prepared.
+    fn prepared(&self, cx: &mut Context<'_, '_>, ahead: Preprocessed) -> Result<Share> {
+        let (network, bits) = (&self.network, self.network.result_bits());
+        let worker = &mut Worker { rng: cx.rng, threads: cx.party.threads() };
+        let words = match cx.party {
+            Party::Client { input, .. } => {
+                let ahead = ahead.take::<ClientAhead>()?;
+                #[cfg(test)]
+                if let Some(conduct) = &self.conduct.0 {
+                    let conduct = conduct.as_ref();
+                    let words = ahead.run_as(cx.channel, network, input, worker, conduct)?;
+                    return Ok(Share::new(words, bits));
+                }
+                ahead.run(cx.channel, network, input, worker)?
+            }
+            Party::Server { weights, .. } => {
+                let Ready { layers, leaves } = weights.of::<Ready>(cx.node)?;
+                let ahead = ahead.take::<ServerAhead>()?;
+                ahead.run(cx.channel, network, layers, leaves.as_ref(), worker)?;
+                Vec::new()
+            }
+        };
+        Ok(Share::new(words, bits))
     }
 
     fn ask(&self, cx: &mut Context<'_, '_>, made: Correlated, input: &[i64]) -> Result<Share> {
@@ -122,8 +150,17 @@ impl LinearProtocol for CheckedNetwork {
         self.network.ots()
     }
 
+    fn preprocess(&self) -> Option<&dyn Preprocess> {
+        Some(self)
+    }
+
     fn spent(&self) -> Spent {
         Spent { cost: self.network.cost(), work: self.network.work() }
+    }
+
+    fn spent_preprocessed(&self) -> Spent {
+        let [_, work] = self.network.works();
+        Spent { cost: self.network.prepared_cost(), work }
     }
 
     fn memory(&self) -> u64 {
@@ -143,6 +180,9 @@ impl LinearProtocol for CheckedNetwork {
     }
 
     fn run(&self, cx: &mut Context<'_, '_>, _: Vec<Share>) -> Result<Share> {
+        if let Some(ahead) = cx.preprocessed.take() {
+            return self.prepared(cx, ahead);
+        }
         let made = cx.feed.correlated(cx.channel, self.network.ots())?;
         let ready = match cx.party {
             Party::Client { input, .. } => return self.ask(cx, made, input),
@@ -153,6 +193,53 @@ impl LinearProtocol for CheckedNetwork {
         let Ready { layers, leaves } = ready;
         checked::server(cx.channel, &self.network, ots, layers, leaves.as_ref(), worker)?;
         Ok(Share::new(Vec::new(), self.network.result_bits()))
+    }
+}
+
+impl Preprocess for CheckedNetwork {
+    fn exchange(&self) -> Exchange {
+        Exchange::ObliviousTransfer
+    }
+
+    fn asks_together(&self) -> bool {
+        false
+    }
+
+    fn parts(&self) -> Vec<(Demand, [Spent; 2])> {
+        let [work, _] = self.network.works();
+        let spent = Spent { cost: self.network.ahead_cost(), work };
+        vec![(Demand::default(), [Spent::sending(Cost::NONE), spent])]
+    }
+
+    fn correlated(&self) -> usize {
+        self.network.ots()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.network.ahead_bytes()
+    }
+
+    fn ask(&self, _: &mut Preprocessing<'_>) -> Result<Asked> {
+        Err(Error::internal("a network asks for nothing before it is prepared"))
+    }
+
+    fn finish(&self, cx: &mut Preprocessing<'_>, _: Option<Asked>) -> Result<Preprocessed> {
+        let (network, threads) = (&self.network, cx.party.threads());
+        let made = cx.source.correlated(cx.channel, network.ots())?;
+        cx.channel.enter(Phase::Preprocess, Some(cx.index));
+        let worker = &mut Worker { rng: cx.rng, threads };
+        match (cx.party, made) {
+            (Party::Client { .. }, Correlated::Received(ots)) => {
+                let ahead = checked::prepare_client(cx.channel, network, ots, worker)?;
+                Ok(Preprocessed::new(ahead))
+            }
+            (Party::Server { weights, .. }, Correlated::Sent(ots)) => {
+                let leaves = weights.of::<Ready>(cx.node)?.leaves.as_ref();
+                let ahead = checked::prepare_server(cx.channel, network, ots, leaves, worker)?;
+                Ok(Preprocessed::new(ahead))
+            }
+            _ => Err(foreign()),
+        }
     }
 }
 

@@ -28,6 +28,10 @@ pub(crate) fn layer_costs(
             costs.extend(ask_costs(group));
         }
         for (index, _, layer) in group {
+            if layer.correlated() > 0 {
+                let made = schedules.correlated(layer.correlated());
+                costs.push(Part::new(Phase::Preprocess, None, made));
+            }
             for (demand, [asks, finishes]) in layer.parts() {
                 if !layer.asks_together() {
                     costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));

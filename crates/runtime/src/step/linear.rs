@@ -145,6 +145,12 @@ pub trait Preprocess {
     /// By part: correlations consumed, what asking takes, and what finishing takes.
     fn parts(&self) -> Vec<(Demand, [Spent; 2])>;
 
+    /// Returns the random correlated OTs that it takes as they are when it is finished; the server sends in
+    /// them. None by default.
+    fn correlated(&self) -> usize {
+        0
+    }
+
     /// Returns the bytes of answers that the server holds back while layers ask.
     fn asked_bytes(&self) -> usize {
         0

@@ -93,8 +93,14 @@ fn trees(graph: &Graph, node: &Node, entered: Entered, settings: Settings) -> Re
     };
     let (linear, _) = selection(trees, entered.count, 1);
     let input = Operand::default();
-    let block =
-        Block { linear: &linear, input, addend: None, out_bits: KEY_BITS, windows: None, clip: None };
+    let block = Block {
+        linear: &linear,
+        input,
+        addend: None,
+        out_bits: KEY_BITS,
+        windows: None,
+        clip: None,
+    };
     let network = Network::new(entered, &[block], Shown::Leaves(forest))?;
     Ok((network, vec![0], Some(forest)))
 }
@@ -107,10 +113,10 @@ fn settled(settings: Settings) -> Result<()> {
              output or label, or compile without --secure-against client",
         ));
     }
-    if settings.store() > 0 || settings.batch() > 1 {
+    if settings.batch() > 1 {
         return Err(Error::misuse(
-            "a model that is secure against its client runs inputs one by one, unprepared; drop --batch and \
-             --offline, or compile without --secure-against client",
+            "a model that is secure against its client runs inputs one by one; drop --batch, or compile without \
+             --secure-against client",
         ));
     }
     Ok(())

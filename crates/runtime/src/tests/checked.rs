@@ -1,6 +1,7 @@
 //! Suite `checked`: sessions of honest clients, and of clients that shift their shares. The same shift gives
 //! weights of the default suite away.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
@@ -11,7 +12,7 @@ use mpc::checked::Conduct;
 use ring::Random;
 use wire::{Error, Result, Role, memory_pair};
 
-use super::{clear, costs_as_planned, run};
+use super::{clear, costs_as_planned, run, run_with};
 use crate::linear::checked::{CheckedNetwork, Deviation};
 use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Reveal, Settings};
@@ -118,19 +119,24 @@ fn values(seed: u64, count: usize) -> Vec<f32> {
 #[test]
 fn results_equal_the_interpreter_at_the_cost_that_was_planned() {
     let model = model("checked");
-    let values = values(1, 3);
-    let (answer, server) = run(&model, Reveal::Output, &values);
-    assert_eq!(answer.results, clear(&model, &values));
-    costs_as_planned(&answer, &server.unwrap(), 3);
+    exact(&model, &values(1, 3), 3);
 }
 
 #[test]
 fn convolutions_and_maximum_pools_equal_the_interpreter() {
     let model = pictures();
     let values = super::inputs(&mut Random::seeded(6), 2);
-    let (answer, server) = run(&model, Reveal::Output, &values);
-    assert_eq!(answer.results, clear(&model, &values));
-    costs_as_planned(&answer, &server.unwrap(), 2);
+    exact(&model, &values, 2);
+}
+
+/// Results are the interpreter's at the cost that was planned, prepared or not.
+fn exact(model: &Model, values: &[f32], count: usize) {
+    let ahead = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
+    for settings in [Settings::default(), ahead] {
+        let (answer, server) = run_with(model, settings, values);
+        assert_eq!(answer.results, clear(model, values));
+        costs_as_planned(&answer, &server.unwrap(), count);
+    }
 }
 
 /// A network with a maximum pool, a residual sum and an average pool.
@@ -148,10 +154,7 @@ fn residual_sums_and_average_pools_equal_the_interpreter() {
     let model = residual();
     let linears = model.graph.nodes.iter().filter_map(|node| node.op.get::<graph::Linear>());
     assert!(linears.into_iter().any(|linear| linear.addend.is_some()));
-    let values = super::inputs(&mut Random::seeded(7), 2);
-    let (answer, server) = run(&model, Reveal::Output, &values);
-    assert_eq!(answer.results, clear(&model, &values));
-    costs_as_planned(&answer, &server.unwrap(), 2);
+    exact(&model, &super::inputs(&mut Random::seeded(7), 2), 2);
 }
 
 /// A share is shifted before the sum, in it and behind it, by amounts that stay below a last place and above.
@@ -162,7 +165,8 @@ fn clients_that_cheat_in_residual_sums_get_no_result() {
     let input = vec![model.graph.quantize_input(&values).unwrap()];
     for layer in 0..3 {
         for by in [1, 1 << 18] {
-            let (client, server) = cheating(&model, Cheat::Phase(layer, by), &input);
+            let how = (&model, layer > 0);
+            let (client, server) = cheating(how, Cheat::Phase(layer, by), &input);
             assert!(client.is_err() && matches!(&server, Err(Error::Peer { .. })), "{server:?}");
         }
     }
@@ -191,8 +195,7 @@ fn what_has_no_checked_form_is_refused_with_advice() {
     let graph = model("checked").graph;
     for settings in [
         Settings { reveal: Reveal::Probability, ..Settings::default() },
-        Settings { offline: std::num::NonZeroU32::new(1), ..Settings::default() },
-        Settings { batch: std::num::NonZeroU32::new(2), ..Settings::default() },
+        Settings { batch: NonZeroU32::new(2), ..Settings::default() },
     ] {
         refused(Plan::new(graph.clone(), settings).unwrap_err());
     }
@@ -200,12 +203,12 @@ fn what_has_no_checked_form_is_refused_with_advice() {
 
 /// A session of a client that runs `steps` in place of what it was offered, for each of `inputs`.
 fn session_of(
-    model: &Model,
+    (model, settings): (&Model, Settings),
     steps: impl FnOnce(Vec<Step>) -> Vec<Step> + Send,
     inputs: &[Vec<i64>],
 ) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
     let (mut ours, mut theirs) = memory_pair();
-    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
     thread::scope(|scope| {
         let (plan, encoded) = (&plan, &encoded);
@@ -231,7 +234,7 @@ fn session_of(
 }
 
 /// What a client does that breaks the protocol in one place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cheat {
     /// Adds to a phase of a layer, a value of its share.
     Phase(usize, u64),
@@ -273,8 +276,9 @@ impl Conduct for Cheat {
     }
 }
 
+/// A session of such a client, of runs that are prepared or not.
 pub(super) fn cheating(
-    model: &Model,
+    (model, prepared): (&Model, bool),
     cheat: Cheat,
     input: &[Vec<i64>],
 ) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
@@ -284,7 +288,8 @@ pub(super) fn cheating(
         network.conduct = Deviation(Some(Arc::new(cheat)));
         steps
     };
-    session_of(model, steps, input)
+    let offline = NonZeroU32::new(prepared.into());
+    session_of((model, Settings { offline, ..Settings::default() }), steps, input)
 }
 
 /// Whatever the weights are, the server names the client as guilty and the client gets no result.
@@ -308,7 +313,7 @@ fn clients_that_cheat_get_no_result_and_are_named() {
         Cheat::Opening(2),
     ];
     for cheat in cheats {
-        for model in [&model("checked"), &other] {
+        for model in [(&model("checked"), false), (&other, false), (&other, true)] {
             let (client, server) = cheating(model, cheat, &input);
             assert!(client.is_err(), "{cheat:?}");
             assert!(matches!(&server, Err(Error::Peer { .. })), "{cheat:?}: {server:?}");
@@ -364,7 +369,8 @@ fn the_same_shift_recovers_weights_of_the_default_suite() {
             );
             steps
         };
-        let (results, server) = session_of(&model, steps, &[input.clone(), input.clone()]);
+        let usual = (&model, Settings::default());
+        let (results, server) = session_of(usual, steps, &[input.clone(), input.clone()]);
         let results = results.unwrap();
         server.unwrap();
         let [low, high]: [Vec<i64>; 2] = results.try_into().unwrap();

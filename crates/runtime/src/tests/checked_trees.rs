@@ -6,7 +6,7 @@ use wire::Error;
 
 use super::checked::{Cheat, cheating};
 use super::trees::{rows, shallow, sums_of, tree};
-use super::{clear, costs_as_planned, run};
+use super::{clear, costs_as_planned, run, run_with};
 use crate::plan::{Plan, Reveal, Settings};
 
 fn lowered(ensemble: &Ensemble) -> Model {
@@ -28,11 +28,25 @@ fn leaves_are_the_interpreters_at_the_planned_cost() {
 }
 
 #[test]
+fn prepared_leaves_are_the_interpreters_at_the_planned_cost() {
+    let rows = rows();
+    let some = &rows[..9];
+    let settings = Settings { offline: std::num::NonZeroU32::new(2), ..Settings::default() };
+    for model in shallow().iter().map(lowered) {
+        let (answer, server) = run_with(&model, settings, some);
+        assert_eq!(answer.results, clear(&model, some));
+        costs_as_planned(&answer, &server.unwrap(), some.len() / 3);
+    }
+}
+
+#[test]
 fn clients_that_cheat_get_no_leaf_and_are_named() {
     let model = lowered(&sums_of(1, vec![tree(&[0.0, 1.0, 2.0], true); 2]));
     let input = vec![model.graph.quantize_input(&[1.5, 0.0, 0.0]).unwrap()];
-    for cheat in [Cheat::Phase(0, 1), Cheat::Phase(0, 1 << 40), Cheat::Correction, Cheat::Opening(1)] {
-        let (client, server) = cheating(&model, cheat, &input);
+    for cheat in
+        [Cheat::Phase(0, 1), Cheat::Phase(0, 1 << 40), Cheat::Correction, Cheat::Opening(1)]
+    {
+        let (client, server) = cheating((&model, cheat == Cheat::Correction), cheat, &input);
         assert!(client.is_err(), "{cheat:?}");
         assert!(matches!(&server, Err(Error::Peer { .. })), "{cheat:?}: {server:?}");
     }
@@ -44,7 +58,9 @@ fn trees_without_a_checked_form_are_refused_with_advice() {
     let deep = sums_of(1, vec![tree(&long, false)]);
     let texts = [
         deep.lower_with("checked", Layouts::Shallow).unwrap_err().to_string(),
-        Plan::new(deep.lower("checked").unwrap().graph, Settings::default()).unwrap_err().to_string(),
+        Plan::new(deep.lower("checked").unwrap().graph, Settings::default())
+            .unwrap_err()
+            .to_string(),
         Plan::new(
             lowered(&shallow()[3]).graph,
             Settings { reveal: Reveal::Label, ..Settings::default() },

@@ -224,7 +224,8 @@ impl Case {
         let low = Self::phase_bits() - OUT;
         let others = share.words().iter().map(|word| word << low).collect();
         let others = Share::new(others, Self::phase_bits());
-        let (share, _) = checked::server(ch, &self.relu, &keys, &committed, (&others, &[]), &mut rng)?;
+        let (share, _) =
+            checked::server(ch, &self.relu, &keys, &committed, (&others, &[]), &mut rng)?;
         let cover = accept(ch, y, COVER_BITS as usize, COMBINATIONS)?;
         let cover = tag_server(ch, &covers, &keys, &cover, &mut rng)?;
         let mut mask_of = |ots| {
