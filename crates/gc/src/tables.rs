@@ -101,6 +101,20 @@ impl Tables {
         Ok(())
     }
 
+    /// Returns the next `len` bytes, in `across` where a chunk ends among them.
+    #[inline]
+    pub(crate) fn next<'b>(&'b mut self, len: usize, across: &'b mut [u8]) -> Result<&'b [u8]> {
+        let start = self.read;
+        // Some bytes of the chunk remain, so that it is not dropped yet.
+        if self.chunks.front().is_some_and(|chunk| chunk.len() > start + len) {
+            self.read += len;
+            let chunk = self.chunks.front().map_or(&[][..], Vec::as_slice);
+            return Ok(&chunk[start..start + len]);
+        }
+        self.read(&mut across[..len])?;
+        Ok(&across[..len])
+    }
+
     /// Reads blocks one by one, where a chunk ends among them.
     fn read_across(&mut self, blocks: &mut [u128]) -> Result<()> {
         for block in blocks {
@@ -163,9 +177,9 @@ impl<'a> Writer<'a> {
         self.flush()
     }
 
-    /// The next `len` bytes.
+    /// The next `len` bytes, to be written.
     #[inline]
-    fn room(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
         let start = self.held;
         self.held += len;
         if self.buffer.len() < self.held {
@@ -176,7 +190,7 @@ impl<'a> Writer<'a> {
 
     /// Hands on whole chunks.
     #[inline]
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         while self.held >= CHUNK {
             (self.sink)(self.buffer[..CHUNK].to_vec())?;
             self.buffer.copy_within(CHUNK..self.held, 0);

@@ -30,6 +30,9 @@ use crate::simd::aes::Hasher;
 /// A label of each of `L` instances that share a key: 1 or 8.
 pub type Labels<const L: usize> = [u128; L];
 
+/// Most blocks of a gate of eight instances.
+const BLOCKS: usize = 6 * EIGHT;
+
 /// Hashes with a run of keys, eight ready at a time. The keys are public.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct GateHash {
@@ -43,18 +46,18 @@ pub struct GateHash {
     used: usize,
     #[zeroize(skip)]
     hasher: Hasher,
-    /// What the portable code hashes.
-    blocks: [u128; 4 * EIGHT],
+    /// What is hashed outside of the kernels.
+    blocks: [u128; BLOCKS],
 }
 
 impl GateHash {
     /// Keys `salt xor 0`, `salt xor 1`, ...
     pub fn new(salt: u128, level: Level) -> Self {
-        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level), blocks: [0; 4 * EIGHT] }
+        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level), blocks: [0; BLOCKS] }
     }
 
-    /// Takes the next `count` keys, 1 or 2, and returns the number of the first, as
-    /// [`GateHash::hash`] wants it. Pairs start at an even number; a key may be left out.
+    /// Takes the next `count` keys, 1, 2 or 4, and returns the number of the first, as
+    /// [`GateHash::hash`] wants it. It is a multiple of `count`; keys may be left out.
     #[inline]
     pub fn next(&mut self, count: usize) -> usize {
         self.used = self.used.next_multiple_of(count);
@@ -81,6 +84,19 @@ impl GateHash {
     #[inline]
     pub fn hash(&self, first: usize, spread: u32, blocks: &mut [u128]) {
         self.hasher.hash(first, spread, blocks);
+    }
+
+    /// The first `count` blocks, at most 48, to be written and then hashed.
+    #[inline]
+    pub(crate) fn blocks(&mut self, count: usize) -> &mut [u128] {
+        &mut self.blocks[..count]
+    }
+
+    /// Hashes the first `count` blocks as [`GateHash::hash`] does.
+    #[inline]
+    pub(crate) fn hash_blocks(&mut self, first: usize, spread: u32, count: usize) -> &[u128] {
+        self.hasher.hash(first, spread, &mut self.blocks[..count.next_multiple_of(EIGHT)]);
+        &self.blocks[..count]
     }
 
     /// From the zero labels of `a` and `b` those of `a and b`, and the tables `TG`, `TE`.

@@ -8,9 +8,8 @@ use super::keys::ALPHA_BITS;
 use super::wide::wide_len;
 use crate::batch::{LANES, SALT};
 use crate::circuit::Circuit;
+use crate::three_halves::gate_bytes;
 
-/// Bytes of table for an AND gate of one instance.
-const AND: usize = 32;
 /// Widest share: value and tag come out of one hash of 128 bits.
 const WIDEST: u32 = (128 - ALPHA_BITS) / 2;
 
@@ -69,7 +68,7 @@ impl TaggedBatch {
         self.circuit.evaluator_bits().saturating_mul(self.count)
     }
 
-    /// Returns the number of bytes of all tables: the seed, 32 for each AND gate, and for each
+    /// Returns the number of bytes of all tables: the seed, 195 bits for each AND gate, and for each
     /// output bit a masked value and a masked tag. No label is among them.
     pub fn table_bytes(&self) -> usize {
         let (whole, rest) = (self.count / LANES, self.count % LANES);
@@ -79,7 +78,7 @@ impl TaggedBatch {
     /// Bytes of the tables of `lanes` instances.
     fn group_bytes(&self, lanes: usize) -> usize {
         let words = (0..self.bits.len()).map(|at| self.word_bytes(at, lanes));
-        self.circuit.and_gates() * AND * lanes + words.sum::<usize>()
+        self.circuit.and_gates() * gate_bytes(lanes) + words.sum::<usize>()
     }
 
     /// Bytes of the words of output `at` of `lanes` instances: values, then tags.

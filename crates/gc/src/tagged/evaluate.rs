@@ -12,10 +12,10 @@ use super::batch::TaggedBatch;
 use super::garble::public;
 use super::wide::{mask, unpack_wide, wide_len};
 use crate::batch::LANES;
-use crate::evaluate::evaluate_gates;
 use crate::garble::zeros;
 use crate::gates::{Labels, hashes};
 use crate::tables::Tables;
+use crate::three_halves::evaluate_gates;
 
 /// The evaluator's part of an output, of all instances. Prints only its length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]

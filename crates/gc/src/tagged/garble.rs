@@ -5,8 +5,8 @@
 //! | In | the keys; zero labels of the evaluator's committed bits; the garbler's bits |
 //! | Out | tables; for each output bit string shares `z = z_s + v` mod 2^k, and beta of the tag of `v` |
 //! | Security | circular correlation robustness of the hash with Delta, which the OTs share: labels and pads are hashed under other keys |
-//! | Cost | a seed of 16 bytes, 32 for each AND gate, `2k + 40` bits for each output bit |
-//! | Paper | Zahur, Rosulek, Evans, EUROCRYPT 2015; Ball, Malkin, Rosulek, CCS 2016 (projections); Cramer et al., SPDZ2k, CRYPTO 2018 (tags mod 2^(k+s)) |
+//! | Cost | a seed of 16 bytes, 195 bits for each AND gate, `2k + 40` bits for each output bit |
+//! | Paper | Rosulek, Roy, CRYPTO 2021 (gates); Ball, Malkin, Rosulek, CCS 2016 (projections); Cramer et al., SPDZ2k, CRYPTO 2018 (tags mod 2^(k+s)) |
 //!
 //! The garbler knows its bits beforehand, so that the labels which the evaluator gets for them come
 //! out of a public seed, and no label is sent. They do not depend on the bits; the zero labels do.
@@ -30,9 +30,10 @@ use super::keys::{ALPHA_BITS, MacKeys};
 use super::wide::{mask, pack_wide};
 use crate::batch::LANES;
 use crate::circuit::Wire;
-use crate::garble::{garble_gates, zeros, zeros_of};
+use crate::garble::{zeros, zeros_of};
 use crate::gates::{Labels, colours};
 use crate::tables::Writer;
+use crate::three_halves::garble_gates;
 
 /// Domain of the garbler's labels.
 const LABELS: u64 = u64::from_le_bytes(*b"tg label");

@@ -217,7 +217,7 @@ fn sizes_are_as_said_and_others_refused() {
         builder.output(&clamped, false);
         TaggedBatch::new(Arc::new(builder.finish().unwrap()), 1000, vec![26]).unwrap()
     };
-    assert_eq!(relu_only.table_bytes(), 16 + 1000 * (22 * 32 + 8 * (26 + 66) / 8));
+    assert_eq!(relu_only.table_bytes(), 16 + 125 * 22 * 195 + 1000 * 8 * (26 + 66) / 8);
     assert_eq!(BitTags::new(1000, 20, 60).unwrap().bytes(), 16 + 1000 * 1010 / 8);
     let [mut rng, mut none] = [Random::seeded(1), Random::seeded(2)];
     let keys = MacKeys::new(1, &mut rng);

@@ -7,7 +7,7 @@
 //! | Out | shares of `f(x)` mod 2^p; the client's are integers with tags mod 2^(p+40), the server has their keys |
 //! | Reveals | nothing; labels and tables, which the client can evaluate on its committed bits alone |
 //! | Security | as `gc::tagged`; that the committed bits are those of its shares is for the check to find ([`crate::auth`]) |
-//! | Cost | 16 bytes, for each value 32 bytes an AND gate and `2p + 40` bits an output bit: 1 round ([`Checked::cost`]) |
+//! | Cost | 16 bytes, for each value 195 bits an AND gate and `2p + 40` bits an output bit: 1 round ([`Checked::cost`]) |
 //! | Paper | Lehmkuhl et al., Muse, USENIX Security 2021, and Chandran et al., SIMC, USENIX Security 2022 (the setting); Ball, Malkin, Rosulek, CCS 2016 |
 //!
 //! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
