@@ -69,7 +69,7 @@ impl TaggedBatch {
     }
 
     /// Returns the number of bytes of all tables: the seed, 195 bits for each AND gate, and for each
-    /// output bit a masked value and a masked tag. No label is among them.
+    /// output bit a masked value and a masked tag, twice and two more where they have a switch. No label is among them.
     pub fn table_bytes(&self) -> usize {
         let (whole, rest) = (self.count / LANES, self.count % LANES);
         SALT + whole * self.group_bytes(LANES) + self.group_bytes(rest)
@@ -83,9 +83,17 @@ impl TaggedBatch {
 
     /// Bytes of the words of output `at` of `lanes` instances: values, then tags.
     pub(super) fn word_bytes(&self, at: usize, lanes: usize) -> usize {
-        let words = self.circuit.output_bits(at) * lanes;
+        let words = self.words(at) * lanes;
         let bits = self.bits.get(at).copied().unwrap_or(1);
         wide_len(words, bits) + wide_len(words, bits + ALPHA_BITS)
+    }
+
+    /// Pairs of words of output `at`, of one instance: one for each bit, or two where the bits have a switch, and one more
+    /// for each wire of that.
+    pub(super) fn words(&self, at: usize) -> usize {
+        let bits = self.circuit.output_bits(at);
+        let switch = self.circuit.outputs.get(at).and_then(|output| output.switch);
+        if switch.is_some() { 2 * bits + 2 } else { bits }
     }
 
     /// The groups of instances that are garbled together: where each starts, and its size.

@@ -10,8 +10,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::batch::TaggedBatch;
 use super::garble::public;
+use super::switched::{self, Rings};
 use super::wide::{mask, unpack_wide, wide_len};
 use crate::batch::LANES;
+use crate::circuit::Wire;
 use crate::garble::zeros;
 use crate::gates::{Labels, hashes};
 use crate::tables::Tables;
@@ -110,15 +112,27 @@ impl<'a, const L: usize> Run<'a, L> {
         let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
         let (bits, tag_bits) = (batch.bits()[at], batch.tag_bits(at));
         let (ring, tag_ring) = (mask(bits) as u64, mask(tag_bits));
-        let count = batch.circuit().output_bits(at) * lanes;
+        let count = batch.words(at) * lanes;
         let mut bytes = vec![0; batch.word_bytes(at, lanes)];
         self.tables.read(&mut bytes)?;
         let (values, tags) = bytes.split_at(wide_len(count, bits));
         let (values, tags) =
             (unpack_wide(values, count, bits)?, unpack_wide(tags, count, tag_bits)?);
-        let words = values.chunks_exact(lanes).zip(tags.chunks_exact(lanes));
+        let mut words = values.chunks_exact(lanes).zip(tags.chunks_exact(lanes));
         let mut sums = Zeroizing::new([(0u64, 0u128); L]);
-        for ((wire, _), (values, tags)) in output.projected().zip(words) {
+        let mut always: Vec<Wire> = output.projected().map(|(wire, _)| wire).collect();
+        if let Some(switch) = output.switch {
+            let (on, rings) = (&self.slots[switch.on.node()], Rings::new(bits, tag_bits));
+            for wire in std::mem::replace(&mut always, vec![switch.more]) {
+                let (Some(zero), Some(one)) = (words.next(), words.next()) else { break };
+                let labels = [on, &self.slots[wire.node()]];
+                let sums = &mut sums[..lanes];
+                switched::project(&mut self.hash, rings, labels, [zero, one], sums);
+            }
+            let of_switch = words.next().unwrap_or_default();
+            switched::finish(&mut self.hash, rings, on, of_switch, &mut sums[..lanes]);
+        }
+        for (wire, (values, tags)) in always.into_iter().zip(words) {
             let hashes = hashes(&mut self.hash, &self.slots[wire.node()]);
             let lanes = hashes.iter().zip(values.iter().zip(tags)).zip(&mut *sums);
             for (((hash, colour), (value, tag)), (sum, tags)) in lanes {

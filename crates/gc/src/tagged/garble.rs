@@ -27,9 +27,10 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::batch::TaggedBatch;
 use super::keys::{ALPHA_BITS, MacKeys};
+use super::switched::{Rings, Switched};
 use super::wide::{mask, pack_wide};
 use crate::batch::LANES;
-use crate::circuit::Wire;
+use crate::circuit::{Output, Switch, Wire};
 use crate::garble::{zeros, zeros_of};
 use crate::gates::{Labels, colours};
 use crate::tables::Writer;
@@ -166,8 +167,12 @@ impl<'a, const L: usize> Run<'a, L> {
         let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
         let ring = mask(batch.bits()[at]) as u64;
         let mut sums = Zeroizing::new([(0u64, 0u128); L]);
-        let mut words = Words::with_room(output.bits.len() * lanes);
-        for (bit, wire) in output.bits.iter().enumerate() {
+        let mut words = Words::with_room(batch.words(at) * lanes);
+        if let Some(switch) = output.switch {
+            self.switched(at, (output, switch), &mut sums[..lanes], &mut words);
+        }
+        let always = if output.switch.is_some() { &[][..] } else { &output.bits };
+        for (bit, wire) in always.iter().enumerate() {
             let weight = output.weight(bit) as u64;
             match wire.known() {
                 Some(one) => {
@@ -186,6 +191,30 @@ impl<'a, const L: usize> Run<'a, L> {
         let tag_ring = mask(batch.tag_bits(at));
         share.betas.extend(sums[..lanes].iter().map(|(_, beta)| beta & tag_ring));
         Ok(())
+    }
+
+    /// Adds the bits of output `at`, which have a switch, to the shares and their words to `words`.
+    fn switched(
+        &mut self,
+        at: usize,
+        (output, switch): (&Output, Switch),
+        sums: &mut [(u64, u128)],
+        words: &mut Words,
+    ) {
+        let (keys, lanes) = (self.keys, sums.len());
+        let rings = Rings::new(self.batch.bits()[at], self.batch.tag_bits(at));
+        let mut flipped = Zeroizing::new([[0; L]; 2]);
+        let [of_switch, of_bit] = &mut *flipped;
+        let on = zeros_of(&self.slots, switch.on, keys.delta(), of_switch);
+        let mut all = Switched::new(keys, rings, on);
+        let mut push = |value, tag| words.push(value, tag);
+        for (bit, wire) in output.bits.iter().enumerate() {
+            let zeros = zeros_of(&self.slots, *wire, keys.delta(), of_bit);
+            let weight = output.weight(bit) as u64;
+            all.project(&mut self.hash, zeros, weight, lanes, &mut push);
+        }
+        all.finish(&mut self.hash, sums, &mut push);
+        self.project(at, switch.more, switch.weight as u64, sums, words);
     }
 
     /// Adds one output bit to the shares and its words to `words`.
@@ -211,8 +240,8 @@ impl<'a, const L: usize> Run<'a, L> {
             let v_1 = v_0.wrapping_add(step) & ring;
             let key = m_0.wrapping_sub(alpha * u128::from(v_0));
             let m_1 = alpha.wrapping_mul(u128::from(v_1)).wrapping_add(key);
-            words.values.push(u128::from(v_1.wrapping_sub(*one as u64) & ring));
-            words.tags.push(m_1.wrapping_sub(one >> bits) & tag_ring);
+            let sent = u128::from(v_1.wrapping_sub(*one as u64) & ring);
+            words.push(sent, m_1.wrapping_sub(one >> bits) & tag_ring);
             *value = value.wrapping_add(weight & is_one).wrapping_sub(v_0);
             *beta = beta.wrapping_add(key);
         }
@@ -228,6 +257,11 @@ struct Words {
 impl Words {
     fn with_room(count: usize) -> Self {
         Self { values: Vec::with_capacity(count), tags: Vec::with_capacity(count) }
+    }
+
+    fn push(&mut self, value: u128, tag: u128) {
+        self.values.push(value);
+        self.tags.push(tag);
     }
 }
 

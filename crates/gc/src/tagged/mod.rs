@@ -10,6 +10,7 @@
 //! | `bits` | bits of the evaluator to tags of the integers that they make |
 //! | `batch` | what is public about a garbling |
 //! | `garble`, `evaluate` | circuits whose output bits are projected to a value and its tag |
+//! | `switched` | projections of bits that count where another bit is 1 |
 //! | `wide` | packing of words of more than 64 bits |
 
 mod batch;
@@ -17,12 +18,14 @@ mod bits;
 mod evaluate;
 mod garble;
 mod keys;
+mod switched;
 mod wide;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+pub use crate::three_halves::GATE_BITS;
 pub use batch::TaggedBatch;
 pub use bits::{BitTags, tags_of_bits};
 pub use evaluate::{EvaluatorShare, evaluate};
