@@ -13,6 +13,9 @@ use crate::open;
 /// three of values or tags of up to 104 bits, and what comes back of each.
 const DIGITS: f64 = 12.0;
 
+/// Hashes of a gate in three halves, in those of one in half-gates.
+const HASHES: f64 = 1.5;
+
 impl Network {
     /// Returns what a run costs, correlations not included.
     pub fn cost(&self) -> Cost {
@@ -71,8 +74,8 @@ impl Stage {
         self.layer
             .work()
             .and(Unit::Transformed, DIGITS * phases)
-            .and(Unit::Garbled, self.and_gates() as f64)
-            .and(Unit::Evaluated, self.and_gates() as f64)
+            .and(Unit::Garbled, HASHES * self.and_gates() as f64)
+            .and(Unit::Evaluated, HASHES * self.and_gates() as f64)
     }
 }
 
