@@ -1,8 +1,8 @@
 //! The gates of a group of instances in three halves ([`ot::three_halves`]): almost a quarter less to send than half-gates,
 //! for half as many hashes again.
 //!
-//! The table of a gate for `l` instances is the first half label of each instance, the second of each, the third of
-//! each, and `3*l` bits: a bit of each instance three times, lowest first. They end on a byte.
+//! The table of a gate for `l` instances is the first two half labels of each instance, then the third of each, and
+//! `3*l` bits: a bit of each instance three times, lowest first. They end on a byte.
 
 use ot::gates::GateHash;
 use ot::three_halves::{HALVES, Table, evaluate, garble};
@@ -85,11 +85,12 @@ fn sum<const L: usize>(slots: &[Labels<L>], left: usize, right: usize) -> Labels
 /// Writes what belongs to the first `lanes` instances.
 #[inline]
 fn write<const L: usize>(table: &Table<L>, lanes: usize, out: &mut [u8]) {
-    let (halves, bits) = out.split_at_mut(HALVES * HALF * lanes);
-    let rows = halves.as_chunks_mut::<HALF>().0.chunks_exact_mut(lanes);
-    for (rows, half) in rows.zip(&table.halves) {
-        rows.iter_mut().zip(half).for_each(|(row, half)| *row = half.to_le_bytes());
-    }
+    let (pairs, rest) = out.split_at_mut(2 * HALF * lanes);
+    let (thirds, bits) = rest.split_at_mut(HALF * lanes);
+    let rows = pairs.as_chunks_mut::<{ 2 * HALF }>().0;
+    rows.iter_mut().zip(&table.pairs).for_each(|(row, pair)| *row = pair.to_le_bytes());
+    let rows = thirds.as_chunks_mut::<HALF>().0;
+    rows.iter_mut().zip(&table.thirds).for_each(|(row, third)| *row = third.to_le_bytes());
     let kept = (1 << lanes) - 1;
     let planes = table.bits.iter().rev();
     let all = planes.fold(0u32, |all, plane| all << lanes | u32::from(*plane) & kept);
@@ -102,11 +103,12 @@ fn write<const L: usize>(table: &Table<L>, lanes: usize, out: &mut [u8]) {
 /// [`Error::Peer`] for padding that is not zero.
 #[inline]
 fn read<const L: usize>(table: &mut Table<L>, lanes: usize, bytes: &[u8]) -> Result<()> {
-    let (halves, bits) = bytes.split_at(HALVES * HALF * lanes);
-    let rows = halves.as_chunks::<HALF>().0.chunks_exact(lanes);
-    for (rows, half) in rows.zip(&mut table.halves) {
-        rows.iter().zip(half).for_each(|(row, half)| *half = u64::from_le_bytes(*row));
-    }
+    let (pairs, rest) = bytes.split_at(2 * HALF * lanes);
+    let (thirds, bits) = rest.split_at(HALF * lanes);
+    let rows = pairs.as_chunks::<{ 2 * HALF }>().0;
+    rows.iter().zip(&mut table.pairs).for_each(|(row, pair)| *pair = u128::from_le_bytes(*row));
+    let rows = thirds.as_chunks::<HALF>().0;
+    rows.iter().zip(&mut table.thirds).for_each(|(row, third)| *third = u64::from_le_bytes(*row));
     let mut all = [0; 4];
     all[..bits.len()].copy_from_slice(bits);
     let mut all = u32::from_le_bytes(all);

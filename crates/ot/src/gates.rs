@@ -26,6 +26,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::hash::tweaked;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::three_halves::{PLACES, Parts};
+use crate::three_halves::Table;
 
 /// A label of each of `L` instances that share a key: 1 or 8.
 pub type Labels<const L: usize> = [u128; L];
@@ -165,6 +168,89 @@ impl GateHash {
             out[lane] = wg ^ we;
         }
         out
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl GateHash {
+    /// Garbles eight instances in three halves under keys `first` to `first + 2`; false, and nothing done, of other
+    /// numbers and at the portable level.
+    #[inline]
+    pub(crate) fn garble_three<const L: usize>(
+        &self,
+        first: usize,
+        delta: u128,
+        operands: [&Labels<L>; 2],
+        table: &mut Table<L>,
+        out: &mut Labels<L>,
+    ) -> bool {
+        let (mut thirds, mut controls) = ([0; EIGHT], [0; EIGHT]);
+        let (Some(operands), Some(pairs), Some(out)) =
+            (eights(operands), eight_mut(&mut table.pairs), eight_mut(out))
+        else {
+            return false;
+        };
+        let parts = Parts { pairs, thirds: &mut thirds, controls: &mut controls };
+        if !self.hasher.garble_three(first, &delta, operands, parts, out) {
+            return false;
+        }
+        table.bits = [0; 3];
+        for (lane, (third, controls)) in thirds.iter().zip(controls).enumerate() {
+            table.thirds[lane] = *third as u64;
+            for (bits, place) in table.bits.iter_mut().zip(PLACES) {
+                *bits |= ((controls >> place) as u8 & 1) << lane;
+            }
+        }
+        true
+    }
+
+    /// Evaluates what [`GateHash::garble_three`] garbled; false likewise.
+    #[inline]
+    pub(crate) fn evaluate_three<const L: usize>(
+        &self,
+        first: usize,
+        operands: [&Labels<L>; 2],
+        table: &Table<L>,
+        out: &mut Labels<L>,
+    ) -> bool {
+        let (Some([left, right]), Some([pairs, _]), Some(out)) =
+            (eights(operands), eights([&table.pairs; 2]), eight_mut(out))
+        else {
+            return false;
+        };
+        let (mut thirds, mut controls) = ([0; EIGHT], [0; EIGHT]);
+        for (lane, (third, controls)) in thirds.iter_mut().zip(&mut controls).enumerate() {
+            *third = u128::from(table.thirds[lane]);
+            for (bits, place) in table.bits.iter().zip(PLACES) {
+                *controls |= u128::from(bits >> lane & 1) << place;
+            }
+        }
+        let parts = Parts { pairs, thirds: &thirds, controls: &controls };
+        self.hasher.evaluate_three(first, [left, right], parts, out)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl GateHash {
+    pub(crate) fn garble_three<const L: usize>(
+        &self,
+        _: usize,
+        _: u128,
+        _: [&Labels<L>; 2],
+        _: &mut Table<L>,
+        _: &mut Labels<L>,
+    ) -> bool {
+        false
+    }
+
+    pub(crate) fn evaluate_three<const L: usize>(
+        &self,
+        _: usize,
+        _: [&Labels<L>; 2],
+        _: &Table<L>,
+        _: &mut Labels<L>,
+    ) -> bool {
+        false
     }
 }
 

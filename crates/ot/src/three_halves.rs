@@ -55,8 +55,10 @@ pub const HALVES: usize = 3;
 /// The table of a gate of `L` instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table<const L: usize> {
-    /// `G_0`, `G_1` and `G_2` of each instance.
-    pub halves: [[u64; L]; HALVES],
+    /// `G_0`, and above it `G_1`, of each instance.
+    pub pairs: [u128; L],
+    /// `G_2` of each instance.
+    pub thirds: [u64; L],
     /// `z_0`, `z_1` and `z_2`, bit `i` of each being that of instance `i`.
     pub bits: [u8; HALVES],
 }
@@ -66,7 +68,7 @@ const KEYS: usize = 4;
 
 impl<const L: usize> Table<L> {
     /// A table of zeros, to be written.
-    pub const ZERO: Self = Self { halves: [[0; L]; HALVES], bits: [0; HALVES] };
+    pub const ZERO: Self = Self { pairs: [0; L], thirds: [0; L], bits: [0; HALVES] };
 }
 
 /// From the zero labels of `a` and `b` those of `a and b`, and the table, of 1 or 8 instances. Takes four keys.
@@ -77,8 +79,11 @@ pub fn garble<const L: usize>(
     [left, right]: [&Labels<L>; 2],
     table: &mut Table<L>,
 ) -> Labels<L> {
-    let first = hash.next(KEYS);
-    let (shift, mut out) = (hash_input(delta, 0), [0; L]);
+    let (first, mut out) = (hash.next(KEYS), [0; L]);
+    if hash.garble_three(first, delta, [left, right], table, &mut out) {
+        return out;
+    }
+    let shift = hash_input(delta, 0);
     // The labels of colour 0: of A, of B and of their sum.
     let mut zeros = Zeroizing::new([[0; L]; HALVES]);
     let blocks = hash.blocks(2 * HALVES * L);
@@ -102,9 +107,10 @@ pub fn garble<const L: usize>(
         let gate = Gate { permuted, delta: delta_halves };
         let (c, [g, z]) = gate.garble([zeros[0][lane], zeros[1][lane]], &hashes);
         out[lane] = c;
-        for at in 0..HALVES {
-            table.halves[at][lane] = g[at];
-            table.bits[at] |= (z[at] as u8 & 1) << lane;
+        table.pairs[lane] = u128::from(g[0]) | u128::from(g[1]) << 64;
+        table.thirds[lane] = g[2];
+        for (bits, z) in table.bits.iter_mut().zip(z) {
+            *bits |= (z as u8 & 1) << lane;
         }
     }
     out
@@ -118,6 +124,9 @@ pub fn evaluate<const L: usize>(
     table: &Table<L>,
 ) -> Labels<L> {
     let (first, mut out) = (hash.next(KEYS), [0; L]);
+    if hash.evaluate_three(first, [left, right], table, &mut out) {
+        return out;
+    }
     let blocks = hash.blocks(HALVES * L);
     for lane in 0..L {
         let (a, b) = (left[lane], right[lane]);
@@ -129,7 +138,7 @@ pub fn evaluate<const L: usize>(
     for lane in 0..L {
         let [of_a, of_b, of_sum] = [0, 1, 2].map(|at| blocks[L * at + lane].rotate_left(32));
         let (i, j) = (colour(left[lane]) as u64, colour(right[lane]) as u64);
-        let [g_0, g_1, g_2] = table.halves.map(|all| all[lane]);
+        let ([g_0, g_1], g_2) = (halves(table.pairs[lane]), table.thirds[lane]);
         let [z_0, z_1, z_2] = table.bits.map(|all| mask(u64::from(all) >> lane));
         let x = control(of_a ^ of_sum) ^ (i & z_0) ^ ((i ^ j) & z_2);
         let y = x ^ control(of_b ^ of_sum) ^ (j & z_1) ^ ((i ^ j) & z_2);
