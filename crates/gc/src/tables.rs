@@ -59,16 +59,38 @@ impl Tables {
         total: usize,
         mut next: impl FnMut(usize) -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let mut taken = VecDeque::new();
-        for len in chunks_of(total) {
+        let mut tables = Self::none();
+        tables.fill(total, &mut chunks_of(total), &mut next)?;
+        Ok(tables)
+    }
+
+    /// No bytes yet.
+    pub(crate) const fn none() -> Self {
+        Self { chunks: VecDeque::new(), read: 0 }
+    }
+
+    /// Takes chunks of the lengths `lens` until `wanted` bytes are held.
+    ///
+    /// # Errors
+    /// As [`Tables::collect`].
+    pub(crate) fn fill(
+        &mut self,
+        wanted: usize,
+        lens: &mut impl Iterator<Item = usize>,
+        next: &mut impl FnMut(usize) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let mut held = self.len();
+        while held < wanted {
+            let len = lens.next().ok_or_else(|| Error::internal("tables of another batch"))?;
             let chunk = next(len)?;
             if chunk.len() != len {
                 let got = format!("{} bytes", chunk.len());
                 return Err(Error::peer(format!("{len} bytes of garbled tables"), got));
             }
-            taken.push_back(chunk);
+            held += len;
+            self.chunks.push_back(chunk);
         }
-        Ok(Self { chunks: taken, read: 0 })
+        Ok(())
     }
 
     /// Returns the number of bytes held.

@@ -76,7 +76,7 @@ impl TaggedBatch {
     }
 
     /// Bytes of the tables of `lanes` instances.
-    fn group_bytes(&self, lanes: usize) -> usize {
+    pub(super) fn group_bytes(&self, lanes: usize) -> usize {
         let words = (0..self.bits.len()).map(|at| self.word_bytes(at, lanes));
         self.circuit.and_gates() * gate_bytes(lanes) + words.sum::<usize>()
     }

@@ -12,11 +12,11 @@ use super::batch::TaggedBatch;
 use super::garble::public;
 use super::switched::{self, Rings};
 use super::wide::{mask, unpack_wide, wide_len};
-use crate::batch::LANES;
+use crate::batch::{LANES, SALT};
 use crate::circuit::Wire;
 use crate::garble::zeros;
 use crate::gates::{Labels, hashes};
-use crate::tables::Tables;
+use crate::tables::{Tables, chunks_of};
 use crate::three_halves::evaluate_gates;
 
 /// The evaluator's part of an output, of all instances. Prints only its length.
@@ -47,17 +47,49 @@ pub fn evaluate(
 pub(super) fn evaluate_at(
     level: Level,
     batch: &TaggedBatch,
-    mut tables: Tables,
+    tables: Tables,
     labels: &[u128],
 ) -> Result<Vec<EvaluatorShare>> {
-    if labels.len() != batch.evaluator_bits() || tables.len() != batch.table_bytes() {
-        return Err(Error::internal("labels or tables of another batch of garbled circuits"));
+    if tables.len() != batch.table_bytes() {
+        return Err(Error::internal("tables of another batch of garbled circuits"));
     }
-    let mut seed = Seed([0; 16]);
+    run(level, batch, tables, labels, &mut |_, _| Ok(()))
+}
+
+/// As [`evaluate()`], while the garbler is at it: `next` is told the length of each chunk of tables, which is dropped
+/// when the instances in it have been evaluated.
+///
+/// # Errors
+/// As [`evaluate()`]; [`Error::Peer`] for a chunk of another length; whatever `next` returns.
+pub fn evaluate_arriving(
+    batch: &TaggedBatch,
+    labels: &[u128],
+    mut next: impl FnMut(usize) -> Result<Vec<u8>>,
+) -> Result<Vec<EvaluatorShare>> {
+    let mut lens = chunks_of(batch.table_bytes());
+    let more = &mut |tables: &mut Tables, wanted| tables.fill(wanted, &mut lens, &mut next);
+    run(Level::best(), batch, Tables::none(), labels, more)
+}
+
+/// Sees to it that tables hold so many bytes.
+type More<'a> = &'a mut dyn FnMut(&mut Tables, usize) -> Result<()>;
+
+fn run(
+    level: Level,
+    batch: &TaggedBatch,
+    mut tables: Tables,
+    labels: &[u128],
+    more: More<'_>,
+) -> Result<Vec<EvaluatorShare>> {
+    if labels.len() != batch.evaluator_bits() {
+        return Err(Error::internal("labels of another batch of garbled circuits"));
+    }
+    let mut seed = Seed([0; SALT]);
+    more(&mut tables, SALT)?;
     tables.read(&mut seed.0)?;
     match batch.count() {
-        1 => Run::<1>::new(level, batch, &seed, tables).evaluate(labels),
-        _ => Run::<LANES>::new(level, batch, &seed, tables).evaluate(labels),
+        1 => Run::<1>::new(level, batch, &seed, tables).evaluate(labels, more),
+        _ => Run::<LANES>::new(level, batch, &seed, tables).evaluate(labels, more),
     }
 }
 
@@ -83,9 +115,10 @@ impl<'a, const L: usize> Run<'a, L> {
         Self { batch, tables, prg, hash, slots, shares }
     }
 
-    fn evaluate(mut self, labels: &[u128]) -> Result<Vec<EvaluatorShare>> {
+    fn evaluate(mut self, labels: &[u128], more: More<'_>) -> Result<Vec<EvaluatorShare>> {
         let circuit = self.batch.circuit();
         for (start, lanes) in self.batch.groups() {
+            more(&mut self.tables, self.batch.group_bytes(lanes))?;
             self.load(start, lanes, labels);
             evaluate_gates(circuit, &mut self.hash, &mut self.slots, &mut self.tables, lanes)?;
             for at in 0..circuit.outputs.len() {

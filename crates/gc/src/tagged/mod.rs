@@ -28,6 +28,6 @@ mod tests;
 pub use crate::three_halves::GATE_BITS;
 pub use batch::TaggedBatch;
 pub use bits::{BitTags, tags_of_bits};
-pub use evaluate::{EvaluatorShare, evaluate};
+pub use evaluate::{EvaluatorShare, evaluate, evaluate_arriving};
 pub use garble::{GarblerShare, garble};
 pub use keys::{ALPHA_BITS, MacKeys};

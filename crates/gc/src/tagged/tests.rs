@@ -193,6 +193,30 @@ fn a_switch_saves_a_gate_a_bit() {
     }
 }
 
+/// Tables that arrive while they are evaluated give the same, and no more of them are held than a group of instances
+/// takes; the second chunk of another length is the garbler's fault.
+#[test]
+fn tables_are_evaluated_as_they_arrive() {
+    let batch = TaggedBatch::new(Arc::new(switched(12, 8)), 999, vec![26, 26]).unwrap();
+    let (mut play, mut kept) = (Play::new(&batch, 8), Vec::new());
+    let (_, wanted) = play.play(Level::best(), |chunks| kept.clone_from(chunks)).unwrap();
+    assert!(kept.len() > 3);
+    let mut chunks = kept.iter().cloned();
+    let next = |_| Ok(chunks.next().unwrap());
+    let got = evaluate_arriving(&batch, &play.labels, next).unwrap();
+    assert!(got.iter().zip(&wanted).all(|(a, b)| (&a.values, &a.tags) == (&b.values, &b.tags)));
+    let mut lens = Vec::new();
+    let short = |len: usize| {
+        lens.push(len);
+        Ok(kept[lens.len() - 1][lens.len() - 1..].to_vec())
+    };
+    let error = evaluate_arriving(&batch, &play.labels, short);
+    assert!(matches!(error, Err(Error::Peer { .. })));
+    assert_eq!(lens, [crate::tables::CHUNK; 2]);
+    let few = evaluate_arriving(&batch, &[], |_| Ok(Vec::new()));
+    assert!(matches!(few, Err(Error::Internal(_))));
+}
+
 #[test]
 fn two_garblings_have_other_tables_and_tags() {
     let batch = TaggedBatch::new(Arc::new(relu(12, 8)), 16, vec![20, 20]).unwrap();

@@ -16,8 +16,8 @@
 use std::sync::Arc;
 
 use gc::tables::chunks_of;
-use gc::tagged::{MacKeys, TaggedBatch, evaluate, garble};
-use gc::{Builder, Ring, Tables, Word};
+use gc::tagged::{MacKeys, TaggedBatch, evaluate_arriving, garble};
+use gc::{Builder, Ring, Word};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::{Channel, Cost, Error, Result, Role, tags};
@@ -196,9 +196,9 @@ impl Checked {
 /// # Errors
 /// [`Error::Internal`] for bits of other shares, [`Error::Peer`], [`Error::Transport`].
 pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Values> {
+    let labels = plan.in_order(bits.labels(plan.planes()));
     let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
-    let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
-    let shares = evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?;
+    let shares = evaluate_arriving(&plan.batch, &labels, next)?;
     let share = shares.first().ok_or_else(|| defect("a tagged circuit has no output"))?;
     Ok(Values::of_circuit(share, plan.to()))
 }
