@@ -11,7 +11,7 @@ from test_serving import serving
 DIGITS = ASSETS / "mnist_digits.npz"
 MODE = ("--secure-against", "client")
 TREES = ROOT / "tests" / "data" / "trees"
-MOST = {"minionn": 300e6, "resnet20": 340e6}
+MOST = {"minionn": 250e6, "resnet20": 250e6}
 """Networks of CIFAR-10, and the bytes that a run of them stays below."""
 
 

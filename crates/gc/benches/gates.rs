@@ -28,6 +28,16 @@ fn relu(bits: u32) -> Circuit {
     builder.finish().unwrap()
 }
 
+/// The same with a tagged output, whose bits count where the sum is within its limits.
+#[allow(clippy::unwrap_used)]
+fn tagged_relu(bits: u32) -> Circuit {
+    let mut builder = Builder::new();
+    let (a, b) = (builder.garbler(bits), builder.evaluator(bits));
+    let sum = builder.add(&a, &b);
+    builder.output_clamped(&sum, 8);
+    builder.finish().unwrap()
+}
+
 /// A long chain of sums.
 #[allow(clippy::unwrap_used)]
 fn sums(length: usize) -> Circuit {
@@ -82,7 +92,7 @@ fn gates(criterion: &mut Criterion, name: &str, circuit: Circuit, count: usize) 
 #[allow(clippy::unwrap_used)]
 fn tagged_relus(criterion: &mut Criterion) {
     let (count, mut rng) = (8192, Random::seeded(1));
-    let batch = TaggedBatch::new(Arc::new(relu(12)), count, vec![26]).unwrap();
+    let batch = TaggedBatch::new(Arc::new(tagged_relu(12)), count, vec![26]).unwrap();
     let plan = BitTags::new(count, 20, 60).unwrap();
     let keys = MacKeys::new(rng.block(), &mut rng);
     let zeros: Vec<u128> = (0..plan.labels()).map(|_| rng.block()).collect();

@@ -30,7 +30,8 @@ impl Batch {
     /// [`Error::Internal`] for another number of rings or an illegal ring, [`Error::Misuse`]
     /// for no instance and for more than 2^40 bytes of tables.
     pub fn new(circuit: Arc<Circuit>, count: usize, rings: Vec<Ring>) -> Result<Self> {
-        if rings.len() != circuit.outputs() || !rings.iter().all(|ring| ring.is_legal()) {
+        let legal = rings.iter().all(|ring| ring.is_legal()) && !circuit.has_switches();
+        if rings.len() != circuit.outputs() || !legal {
             return Err(Error::internal("a garbled circuit with other rings than outputs"));
         }
         let batch = Self { circuit, count, rings };

@@ -72,7 +72,7 @@ pub struct Builder {
     nodes: Vec<Node>,
     garbler: Vec<usize>,
     evaluator: Vec<usize>,
-    outputs: Vec<(Word, bool)>,
+    outputs: Vec<Output>,
 }
 
 /// A gate on slots. Operands and slots are [`Wire`]s whose node is a slot.
@@ -105,6 +105,16 @@ impl Gate {
 pub(crate) struct Output {
     pub(crate) bits: Word,
     pub(crate) signed: bool,
+    /// What decides whether the bits count, if they do not always.
+    pub(crate) switch: Option<Switch>,
+}
+
+/// Bits of an output count where `on` is 1; and `more` counts `weight` where it is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Switch {
+    pub(crate) on: Wire,
+    pub(crate) more: Wire,
+    pub(crate) weight: i64,
 }
 
 /// A public circuit on bits of the garbler and bits of the evaluator; its outputs are
@@ -192,7 +202,14 @@ impl Builder {
 
     /// Declares the next output: an unsigned integer, or one in two's complement.
     pub fn output(&mut self, word: &[Wire], signed: bool) {
-        self.outputs.push((word.to_vec(), signed));
+        self.outputs.push(Output { bits: word.to_vec(), signed, switch: None });
+    }
+
+    /// Declares the next output: an unsigned integer where `on` is 1, else 0; plus `weight` where `more` is 1. No
+    /// wire is constant. Only circuits with tagged outputs may have such ones.
+    pub(crate) fn output_where(&mut self, on: Wire, word: &[Wire], (more, weight): (Wire, i64)) {
+        let switch = Some(Switch { on, more, weight });
+        self.outputs.push(Output { bits: word.to_vec(), signed: false, switch });
     }
 
     /// Returns the finished circuit.
@@ -201,15 +218,16 @@ impl Builder {
     /// [`Error::Misuse`] for an output without bits or with more than 63, for no output,
     /// and for more than 2^27 nodes.
     pub fn finish(self) -> Result<Circuit> {
-        let legal = |word: &Word| (1..=WIDEST).contains(&word.len());
-        if self.outputs.is_empty() || !self.outputs.iter().all(|(word, _)| legal(word)) {
+        let legal = |output: &Output| (1..=WIDEST).contains(&output.bits.len());
+        if self.outputs.is_empty() || !self.outputs.iter().all(legal) {
             return Err(Error::misuse("a circuit without outputs of 1 to 63 bits"));
         }
         if self.nodes.len() > MOST_NODES {
             return Err(Error::misuse("a circuit of more than 2^27 nodes; split it"));
         }
         let inputs: Vec<usize> = self.garbler.iter().chain(&self.evaluator).copied().collect();
-        let words: Vec<&[Wire]> = self.outputs.iter().map(|(word, _)| word.as_slice()).collect();
+        let words: Vec<Word> = self.outputs.iter().map(Output::wires).collect();
+        let words: Vec<&[Wire]> = words.iter().map(Vec::as_slice).collect();
         let placed = liveness::place(&self.nodes, &inputs, &words);
         let outputs = placed.outputs.into_iter().zip(&self.outputs);
         Ok(Circuit {
@@ -218,13 +236,13 @@ impl Builder {
             ands: placed.gates.iter().filter(|gate| gate.is_and()).count(),
             gates: placed.gates,
             slots: placed.slots,
-            outputs: outputs.map(|(bits, (_, signed))| Output { bits, signed: *signed }).collect(),
+            outputs: outputs.map(|(wires, output)| output.on_slots(wires)).collect(),
         })
     }
 }
 
 impl Circuit {
-    /// Returns the number of AND gates: 32 bytes of table each.
+    /// Returns the number of AND gates: 32 bytes of table each in half-gates, 195 bits in three halves.
     pub fn and_gates(&self) -> usize {
         self.ands
     }
@@ -248,6 +266,11 @@ impl Circuit {
     pub fn output_bits(&self, at: usize) -> usize {
         let bits = self.outputs.get(at).map_or(&[][..], |output| &output.bits);
         bits.iter().filter(|bit| bit.known().is_none()).count()
+    }
+
+    /// Returns whether bits of an output count only where another one is 1.
+    pub(crate) fn has_switches(&self) -> bool {
+        self.outputs.iter().any(|output| output.switch.is_some())
     }
 
     /// Returns what comes out for these input bits: the oracle of every test.
@@ -278,11 +301,17 @@ impl Circuit {
         }
         let integer = |output: &Output| {
             let mut lanes = [0i64; 64];
-            for (at, bit) in output.bits.iter().enumerate() {
-                let (word, weight) = (read(&slots, *bit), output.weight(at));
+            let mut add = |word: u64, weight: i64| {
                 for (lane, value) in lanes.iter_mut().enumerate() {
                     *value += weight * ((word >> lane) & 1) as i64;
                 }
+            };
+            let on = output.switch.map_or(u64::MAX, |switch| read(&slots, switch.on));
+            for (at, bit) in output.bits.iter().enumerate() {
+                add(read(&slots, *bit) & on, output.weight(at));
+            }
+            if let Some(switch) = output.switch {
+                add(read(&slots, switch.more), switch.weight);
             }
             lanes
         };
@@ -291,6 +320,22 @@ impl Circuit {
 }
 
 impl Output {
+    /// All wires that are read, those of the switch last.
+    fn wires(&self) -> Word {
+        let switch = self.switch.map(|switch| [switch.on, switch.more]);
+        self.bits.iter().copied().chain(switch.into_iter().flatten()).collect()
+    }
+
+    /// The same output of other wires.
+    fn on_slots(&self, mut wires: Word) -> Self {
+        let own = wires.split_off(self.bits.len());
+        let switch = match (self.switch, own.as_slice()) {
+            (Some(switch), [on, more]) => Some(Switch { on: *on, more: *more, ..switch }),
+            _ => None,
+        };
+        Self { bits: wires, signed: self.signed, switch }
+    }
+
     /// What bit `at` adds when it is 1.
     pub(crate) const fn weight(&self, at: usize) -> i64 {
         let weight = 1i64 << at;

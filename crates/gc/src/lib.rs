@@ -1,5 +1,6 @@
-//! Garbled circuits without a network: boolean circuits on words of wires, half-gates
-//! garbling of many instances at a time, and outputs as additive shares.
+//! Garbled circuits without a network: boolean circuits on words of wires, garbling
+//! of many instances at a time (half-gates, and three halves for circuits with tagged outputs), and outputs as
+//! additive shares.
 //!
 //! A [`Builder`] makes a [`Circuit`], once per shape; a [`Batch`] is that circuit for a
 //! number of instances. The garbler turns a batch into tables ([`Garbler::garble`]), the
@@ -20,6 +21,7 @@ mod products;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod three_halves;
 
 pub use batch::Batch;
 pub use circuit::{Builder, Circuit, Wire, Word};

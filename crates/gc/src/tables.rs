@@ -59,16 +59,38 @@ impl Tables {
         total: usize,
         mut next: impl FnMut(usize) -> Result<Vec<u8>>,
     ) -> Result<Self> {
-        let mut taken = VecDeque::new();
-        for len in chunks_of(total) {
+        let mut tables = Self::none();
+        tables.fill(total, &mut chunks_of(total), &mut next)?;
+        Ok(tables)
+    }
+
+    /// No bytes yet.
+    pub(crate) const fn none() -> Self {
+        Self { chunks: VecDeque::new(), read: 0 }
+    }
+
+    /// Takes chunks of the lengths `lens` until `wanted` bytes are held.
+    ///
+    /// # Errors
+    /// As [`Tables::collect`].
+    pub(crate) fn fill(
+        &mut self,
+        wanted: usize,
+        lens: &mut impl Iterator<Item = usize>,
+        next: &mut impl FnMut(usize) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let mut held = self.len();
+        while held < wanted {
+            let len = lens.next().ok_or_else(|| Error::internal("tables of another batch"))?;
             let chunk = next(len)?;
             if chunk.len() != len {
                 let got = format!("{} bytes", chunk.len());
                 return Err(Error::peer(format!("{len} bytes of garbled tables"), got));
             }
-            taken.push_back(chunk);
+            held += len;
+            self.chunks.push_back(chunk);
         }
-        Ok(Self { chunks: taken, read: 0 })
+        Ok(())
     }
 
     /// Returns the number of bytes held.
@@ -99,6 +121,20 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    /// Returns the next `len` bytes, in `across` where a chunk ends among them.
+    #[inline]
+    pub(crate) fn next<'b>(&'b mut self, len: usize, across: &'b mut [u8]) -> Result<&'b [u8]> {
+        let start = self.read;
+        // Some bytes of the chunk remain, so that it is not dropped yet.
+        if self.chunks.front().is_some_and(|chunk| chunk.len() > start + len) {
+            self.read += len;
+            let chunk = self.chunks.front().map_or(&[][..], Vec::as_slice);
+            return Ok(&chunk[start..start + len]);
+        }
+        self.read(&mut across[..len])?;
+        Ok(&across[..len])
     }
 
     /// Reads blocks one by one, where a chunk ends among them.
@@ -163,9 +199,9 @@ impl<'a> Writer<'a> {
         self.flush()
     }
 
-    /// The next `len` bytes.
+    /// The next `len` bytes, to be written.
     #[inline]
-    fn room(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
         let start = self.held;
         self.held += len;
         if self.buffer.len() < self.held {
@@ -176,7 +212,7 @@ impl<'a> Writer<'a> {
 
     /// Hands on whole chunks.
     #[inline]
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         while self.held >= CHUNK {
             (self.sink)(self.buffer[..CHUNK].to_vec())?;
             self.buffer.copy_within(CHUNK..self.held, 0);

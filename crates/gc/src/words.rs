@@ -133,17 +133,38 @@ impl Builder {
     /// Returns a signed word clamped to `0 ..= 2^bits - 1`: an AND gate for each bit that stays and
     /// each that goes, but the sign.
     pub fn clamp(&mut self, word: &[Wire], bits: usize) -> Word {
-        let Some((sign, rest)) = word.split_last() else { return Word::new() };
-        let (low, high) = rest.split_at(bits.min(rest.len()));
-        let positive = sign.negated();
-        let any = self.any(high);
-        let above = self.and(positive, any);
-        let inside = self.xor(positive, above);
+        let Some((low, inside, above)) = self.limits(word, bits) else { return Word::new() };
         let bit = |wire: &Wire| {
             let kept = self.and(*wire, inside);
             self.xor(kept, above)
         };
         low.iter().map(bit).collect()
+    }
+
+    /// Declares the next output: what [`Builder::clamp`] gives, without the gates of bits that stay. They are
+    /// projected where the word is within its limits, which circuits with tagged outputs can do.
+    pub fn output_clamped(&mut self, word: &[Wire], bits: usize) {
+        let limits = self.limits(word, bits);
+        let changing = |wires: &[Wire]| wires.iter().all(|wire| wire.known().is_none());
+        match limits {
+            Some((low, inside, above)) if changing(low) && changing(&[inside, above]) => {
+                self.output_where(inside, low, (above, (1 << low.len()) - 1));
+            }
+            _ => {
+                let clamped = self.clamp(word, bits);
+                self.output(&clamped, false);
+            }
+        }
+    }
+
+    /// The bits that stay of a signed word, whether it is from 0 to `2^bits - 1`, and whether it is above.
+    fn limits<'a>(&mut self, word: &'a [Wire], bits: usize) -> Option<(&'a [Wire], Wire, Wire)> {
+        let (sign, rest) = word.split_last()?;
+        let (low, high) = rest.split_at(bits.min(rest.len()));
+        let positive = sign.negated();
+        let any = self.any(high);
+        let above = self.and(positive, any);
+        Some((low, self.xor(positive, above), above))
     }
 
     /// Returns `a * b` without the partial products of bits `i, j` with `i + j < cut`, plus

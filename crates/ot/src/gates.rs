@@ -26,9 +26,15 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::hash::tweaked;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::three_halves::{PLACES, Parts};
+use crate::three_halves::Table;
 
 /// A label of each of `L` instances that share a key: 1 or 8.
 pub type Labels<const L: usize> = [u128; L];
+
+/// Most blocks of a gate of eight instances.
+const BLOCKS: usize = 6 * EIGHT;
 
 /// Hashes with a run of keys, eight ready at a time. The keys are public.
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -43,18 +49,18 @@ pub struct GateHash {
     used: usize,
     #[zeroize(skip)]
     hasher: Hasher,
-    /// What the portable code hashes.
-    blocks: [u128; 4 * EIGHT],
+    /// What is hashed outside of the kernels.
+    blocks: [u128; BLOCKS],
 }
 
 impl GateHash {
     /// Keys `salt xor 0`, `salt xor 1`, ...
     pub fn new(salt: u128, level: Level) -> Self {
-        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level), blocks: [0; 4 * EIGHT] }
+        Self { salt, made: 0, used: EIGHT, hasher: Hasher::new(level), blocks: [0; BLOCKS] }
     }
 
-    /// Takes the next `count` keys, 1 or 2, and returns the number of the first, as
-    /// [`GateHash::hash`] wants it. Pairs start at an even number; a key may be left out.
+    /// Takes the next `count` keys, 1, 2 or 4, and returns the number of the first, as
+    /// [`GateHash::hash`] wants it. It is a multiple of `count`; keys may be left out.
     #[inline]
     pub fn next(&mut self, count: usize) -> usize {
         self.used = self.used.next_multiple_of(count);
@@ -81,6 +87,19 @@ impl GateHash {
     #[inline]
     pub fn hash(&self, first: usize, spread: u32, blocks: &mut [u128]) {
         self.hasher.hash(first, spread, blocks);
+    }
+
+    /// The first `count` blocks, at most 48, to be written and then hashed.
+    #[inline]
+    pub(crate) fn blocks(&mut self, count: usize) -> &mut [u128] {
+        &mut self.blocks[..count]
+    }
+
+    /// Hashes the first `count` blocks as [`GateHash::hash`] does.
+    #[inline]
+    pub(crate) fn hash_blocks(&mut self, first: usize, spread: u32, count: usize) -> &[u128] {
+        self.hasher.hash(first, spread, &mut self.blocks[..count.next_multiple_of(EIGHT)]);
+        &self.blocks[..count]
     }
 
     /// From the zero labels of `a` and `b` those of `a and b`, and the tables `TG`, `TE`.
@@ -149,6 +168,89 @@ impl GateHash {
             out[lane] = wg ^ we;
         }
         out
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl GateHash {
+    /// Garbles eight instances in three halves under keys `first` to `first + 2`; false, and nothing done, of other
+    /// numbers and at the portable level.
+    #[inline]
+    pub(crate) fn garble_three<const L: usize>(
+        &self,
+        first: usize,
+        delta: u128,
+        operands: [&Labels<L>; 2],
+        table: &mut Table<L>,
+        out: &mut Labels<L>,
+    ) -> bool {
+        let (mut thirds, mut controls) = ([0; EIGHT], [0; EIGHT]);
+        let (Some(operands), Some(pairs), Some(out)) =
+            (eights(operands), eight_mut(&mut table.pairs), eight_mut(out))
+        else {
+            return false;
+        };
+        let parts = Parts { pairs, thirds: &mut thirds, controls: &mut controls };
+        if !self.hasher.garble_three(first, &delta, operands, parts, out) {
+            return false;
+        }
+        table.bits = [0; 3];
+        for (lane, (third, controls)) in thirds.iter().zip(controls).enumerate() {
+            table.thirds[lane] = *third as u64;
+            for (bits, place) in table.bits.iter_mut().zip(PLACES) {
+                *bits |= ((controls >> place) as u8 & 1) << lane;
+            }
+        }
+        true
+    }
+
+    /// Evaluates what [`GateHash::garble_three`] garbled; false likewise.
+    #[inline]
+    pub(crate) fn evaluate_three<const L: usize>(
+        &self,
+        first: usize,
+        operands: [&Labels<L>; 2],
+        table: &Table<L>,
+        out: &mut Labels<L>,
+    ) -> bool {
+        let (Some([left, right]), Some([pairs, _]), Some(out)) =
+            (eights(operands), eights([&table.pairs; 2]), eight_mut(out))
+        else {
+            return false;
+        };
+        let (mut thirds, mut controls) = ([0; EIGHT], [0; EIGHT]);
+        for (lane, (third, controls)) in thirds.iter_mut().zip(&mut controls).enumerate() {
+            *third = u128::from(table.thirds[lane]);
+            for (bits, place) in table.bits.iter().zip(PLACES) {
+                *controls |= u128::from(bits >> lane & 1) << place;
+            }
+        }
+        let parts = Parts { pairs, thirds: &thirds, controls: &controls };
+        self.hasher.evaluate_three(first, [left, right], parts, out)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl GateHash {
+    pub(crate) fn garble_three<const L: usize>(
+        &self,
+        _: usize,
+        _: u128,
+        _: [&Labels<L>; 2],
+        _: &mut Table<L>,
+        _: &mut Labels<L>,
+    ) -> bool {
+        false
+    }
+
+    pub(crate) fn evaluate_three<const L: usize>(
+        &self,
+        _: usize,
+        _: [&Labels<L>; 2],
+        _: &Table<L>,
+        _: &mut Labels<L>,
+    ) -> bool {
+        false
     }
 }
 

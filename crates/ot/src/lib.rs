@@ -22,6 +22,7 @@ pub mod measure;
 pub mod one_of_n;
 pub mod rot;
 pub mod session;
+pub mod three_halves;
 
 mod base;
 mod hash;

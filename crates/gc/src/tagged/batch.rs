@@ -8,9 +8,8 @@ use super::keys::ALPHA_BITS;
 use super::wide::wide_len;
 use crate::batch::{LANES, SALT};
 use crate::circuit::Circuit;
+use crate::three_halves::gate_bytes;
 
-/// Bytes of table for an AND gate of one instance.
-const AND: usize = 32;
 /// Widest share: value and tag come out of one hash of 128 bits.
 const WIDEST: u32 = (128 - ALPHA_BITS) / 2;
 
@@ -69,24 +68,32 @@ impl TaggedBatch {
         self.circuit.evaluator_bits().saturating_mul(self.count)
     }
 
-    /// Returns the number of bytes of all tables: the seed, 32 for each AND gate, and for each
-    /// output bit a masked value and a masked tag. No label is among them.
+    /// Returns the number of bytes of all tables: the seed, 195 bits for each AND gate, and for each
+    /// output bit a masked value and a masked tag, twice and two more where they have a switch. No label is among them.
     pub fn table_bytes(&self) -> usize {
         let (whole, rest) = (self.count / LANES, self.count % LANES);
         SALT + whole * self.group_bytes(LANES) + self.group_bytes(rest)
     }
 
     /// Bytes of the tables of `lanes` instances.
-    fn group_bytes(&self, lanes: usize) -> usize {
+    pub(super) fn group_bytes(&self, lanes: usize) -> usize {
         let words = (0..self.bits.len()).map(|at| self.word_bytes(at, lanes));
-        self.circuit.and_gates() * AND * lanes + words.sum::<usize>()
+        self.circuit.and_gates() * gate_bytes(lanes) + words.sum::<usize>()
     }
 
     /// Bytes of the words of output `at` of `lanes` instances: values, then tags.
     pub(super) fn word_bytes(&self, at: usize, lanes: usize) -> usize {
-        let words = self.circuit.output_bits(at) * lanes;
+        let words = self.words(at) * lanes;
         let bits = self.bits.get(at).copied().unwrap_or(1);
         wide_len(words, bits) + wide_len(words, bits + ALPHA_BITS)
+    }
+
+    /// Pairs of words of output `at`, of one instance: one for each bit, or two where the bits have a switch, and one more
+    /// for each wire of that.
+    pub(super) fn words(&self, at: usize) -> usize {
+        let bits = self.circuit.output_bits(at);
+        let switch = self.circuit.outputs.get(at).and_then(|output| output.switch);
+        if switch.is_some() { 2 * bits + 2 } else { bits }
     }
 
     /// The groups of instances that are garbled together: where each starts, and its size.

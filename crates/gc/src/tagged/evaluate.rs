@@ -10,12 +10,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::batch::TaggedBatch;
 use super::garble::public;
+use super::switched::{self, Rings};
 use super::wide::{mask, unpack_wide, wide_len};
-use crate::batch::LANES;
-use crate::evaluate::evaluate_gates;
+use crate::batch::{LANES, SALT};
+use crate::circuit::Wire;
 use crate::garble::zeros;
 use crate::gates::{Labels, hashes};
-use crate::tables::Tables;
+use crate::tables::{Tables, chunks_of};
+use crate::three_halves::evaluate_gates;
 
 /// The evaluator's part of an output, of all instances. Prints only its length.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
@@ -42,22 +44,55 @@ pub fn evaluate(
     evaluate_at(Level::best(), batch, tables, (labels, None))
 }
 
-/// `labels` are those of the evaluator's bits, then those of the garbler's where none follow from the
-/// tables' seed.
 pub(super) fn evaluate_at(
     level: Level,
     batch: &TaggedBatch,
-    mut tables: Tables,
-    (labels, sent): (&[u128], Option<&[u128]>),
+    tables: Tables,
+    labels: Held<'_>,
 ) -> Result<Vec<EvaluatorShare>> {
-    if labels.len() != batch.evaluator_bits() || tables.len() != batch.table_bytes() {
-        return Err(Error::internal("labels or tables of another batch of garbled circuits"));
+    if tables.len() != batch.table_bytes() {
+        return Err(Error::internal("tables of another batch of garbled circuits"));
     }
-    let mut seed = Seed([0; 16]);
+    run(level, batch, tables, labels, &mut |_, _| Ok(()))
+}
+
+/// As [`evaluate()`], while the garbler is at it: `next` is told the length of each chunk of tables, which is dropped
+/// when the instances in it have been evaluated.
+///
+/// # Errors
+/// As [`evaluate()`]; [`Error::Peer`] for a chunk of another length; whatever `next` returns.
+pub fn evaluate_arriving(
+    batch: &TaggedBatch,
+    labels: &[u128],
+    mut next: impl FnMut(usize) -> Result<Vec<u8>>,
+) -> Result<Vec<EvaluatorShare>> {
+    let mut lens = chunks_of(batch.table_bytes());
+    let more = &mut |tables: &mut Tables, wanted| tables.fill(wanted, &mut lens, &mut next);
+    run(Level::best(), batch, Tables::none(), (labels, None), more)
+}
+
+/// The labels of the evaluator's bits, and those of the garbler's where none follow from the tables' seed.
+type Held<'a> = (&'a [u128], Option<&'a [u128]>);
+
+/// Sees to it that tables hold so many bytes.
+type More<'a> = &'a mut dyn FnMut(&mut Tables, usize) -> Result<()>;
+
+fn run(
+    level: Level,
+    batch: &TaggedBatch,
+    mut tables: Tables,
+    (labels, sent): Held<'_>,
+    more: More<'_>,
+) -> Result<Vec<EvaluatorShare>> {
+    if labels.len() != batch.evaluator_bits() {
+        return Err(Error::internal("labels of another batch of garbled circuits"));
+    }
+    let mut seed = Seed([0; SALT]);
+    more(&mut tables, SALT)?;
     tables.read(&mut seed.0)?;
     match batch.count() {
-        1 => Run::<1>::new(level, batch, (&seed, sent), tables).evaluate(labels),
-        _ => Run::<LANES>::new(level, batch, (&seed, sent), tables).evaluate(labels),
+        1 => Run::<1>::new(level, batch, (&seed, sent), tables).evaluate(labels, more),
+        _ => Run::<LANES>::new(level, batch, (&seed, sent), tables).evaluate(labels, more),
     }
 }
 
@@ -90,9 +125,10 @@ impl<'a, const L: usize> Run<'a, L> {
         Self { batch, tables, prg, sent, hash, slots, shares }
     }
 
-    fn evaluate(mut self, labels: &[u128]) -> Result<Vec<EvaluatorShare>> {
+    fn evaluate(mut self, labels: &[u128], more: More<'_>) -> Result<Vec<EvaluatorShare>> {
         let circuit = self.batch.circuit();
         for (start, lanes) in self.batch.groups() {
+            more(&mut self.tables, self.batch.group_bytes(lanes))?;
             self.load(start, lanes, labels);
             evaluate_gates(circuit, &mut self.hash, &mut self.slots, &mut self.tables, lanes)?;
             for at in 0..circuit.outputs.len() {
@@ -127,15 +163,27 @@ impl<'a, const L: usize> Run<'a, L> {
         let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
         let (bits, tag_bits) = (batch.bits()[at], batch.tag_bits(at));
         let (ring, tag_ring) = (mask(bits) as u64, mask(tag_bits));
-        let count = batch.circuit().output_bits(at) * lanes;
+        let count = batch.words(at) * lanes;
         let mut bytes = vec![0; batch.word_bytes(at, lanes)];
         self.tables.read(&mut bytes)?;
         let (values, tags) = bytes.split_at(wide_len(count, bits));
         let (values, tags) =
             (unpack_wide(values, count, bits)?, unpack_wide(tags, count, tag_bits)?);
-        let words = values.chunks_exact(lanes).zip(tags.chunks_exact(lanes));
+        let mut words = values.chunks_exact(lanes).zip(tags.chunks_exact(lanes));
         let mut sums = Zeroizing::new([(0u64, 0u128); L]);
-        for ((wire, _), (values, tags)) in output.projected().zip(words) {
+        let mut always: Vec<Wire> = output.projected().map(|(wire, _)| wire).collect();
+        if let Some(switch) = output.switch {
+            let (on, rings) = (&self.slots[switch.on.node()], Rings::new(bits, tag_bits));
+            for wire in std::mem::replace(&mut always, vec![switch.more]) {
+                let (Some(zero), Some(one)) = (words.next(), words.next()) else { break };
+                let labels = [on, &self.slots[wire.node()]];
+                let sums = &mut sums[..lanes];
+                switched::project(&mut self.hash, rings, labels, [zero, one], sums);
+            }
+            let of_switch = words.next().unwrap_or_default();
+            switched::finish(&mut self.hash, rings, on, of_switch, &mut sums[..lanes]);
+        }
+        for (wire, (values, tags)) in always.into_iter().zip(words) {
             let hashes = hashes(&mut self.hash, &self.slots[wire.node()]);
             let lanes = hashes.iter().zip(values.iter().zip(tags)).zip(&mut *sums);
             for (((hash, colour), (value, tag)), (sum, tags)) in lanes {

@@ -5,8 +5,8 @@
 //! | In | the keys; zero labels of the evaluator's committed bits; the garbler's bits |
 //! | Out | tables; for each output bit string shares `z = z_s + v` mod 2^k, and beta of the tag of `v` |
 //! | Security | circular correlation robustness of the hash with Delta, which the OTs share: labels and pads are hashed under other keys |
-//! | Cost | a seed of 16 bytes, 32 for each AND gate, `2k + 40` bits for each output bit |
-//! | Paper | Zahur, Rosulek, Evans, EUROCRYPT 2015; Ball, Malkin, Rosulek, CCS 2016 (projections); Cramer et al., SPDZ2k, CRYPTO 2018 (tags mod 2^(k+s)) |
+//! | Cost | a seed of 16 bytes, 195 bits for each AND gate, `2k + 40` bits for each output bit |
+//! | Paper | Rosulek, Roy, CRYPTO 2021 (gates); Ball, Malkin, Rosulek, CCS 2016 (projections); Cramer et al., SPDZ2k, CRYPTO 2018 (tags mod 2^(k+s)) |
 //!
 //! The garbler knows its bits beforehand, so that the labels which the evaluator gets for them come
 //! out of a public seed, and no label is sent. They do not depend on the bits; the zero labels do.
@@ -28,12 +28,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::batch::TaggedBatch;
 use super::keys::{ALPHA_BITS, MacKeys};
+use super::switched::{Rings, Switched};
 use super::wide::{mask, pack_wide};
 use crate::batch::LANES;
-use crate::circuit::{Output, Wire};
-use crate::garble::{garble_gates, zeros, zeros_of};
+use crate::circuit::{Output, Switch, Wire};
+use crate::garble::{zeros, zeros_of};
 use crate::gates::{Labels, colours};
 use crate::tables::Writer;
+use crate::three_halves::garble_gates;
 
 /// Domain of the garbler's labels.
 const LABELS: u64 = u64::from_le_bytes(*b"tg label");
@@ -85,7 +87,7 @@ pub fn garble(
 /// the same as for other garblings, and learns no weight.
 ///
 /// # Errors
-/// As [`garble`]; [`Error::Internal`] for other numbers of weights and for output bits that are constant.
+/// As [`garble`]; [`Error::Internal`] for other numbers of weights, and for output bits that are constant or have a switch.
 pub fn garble_weighted(
     batch: &TaggedBatch,
     keys: &MacKeys,
@@ -103,7 +105,8 @@ pub(super) fn fitting(batch: &TaggedBatch, weights: &[Weights]) -> Result<()> {
     let outputs = batch.circuit().outputs.iter().enumerate();
     let fits = |((at, output), weights): ((usize, &Output), &Weights)| {
         let bits = batch.circuit().output_bits(at);
-        bits == output.bits.len() && weights.len() == bits * batch.count()
+        let plain = bits == output.bits.len() && output.switch.is_none();
+        plain && weights.len() == bits * batch.count()
     };
     if weights.len() != outputs.len() || !outputs.zip(weights).all(fits) {
         return Err(Error::internal("other weights than outputs have bits"));
@@ -246,10 +249,14 @@ impl<'a, const L: usize> Run<'a, L> {
         let Some(output) = batch.circuit().outputs.get(at) else { return Ok(()) };
         let ring = mask(batch.bits()[at]) as u64;
         let mut sums = Zeroizing::new([(0u64, 0u128); L]);
-        let mut words = Words::with_room(output.bits.len() * lanes);
+        let mut words = Words::with_room(batch.words(at) * lanes);
+        if let Some(switch) = output.switch {
+            self.switched(at, (output, switch), &mut sums[..lanes], &mut words);
+        }
+        let always = if output.switch.is_some() { &[][..] } else { &output.bits };
         let secret = self.weights.get(at).map(|weights| weights.chunks_exact(batch.count()));
         let mut secret = secret.into_iter().flatten();
-        for (bit, wire) in output.bits.iter().enumerate() {
+        for (bit, wire) in always.iter().enumerate() {
             let mut weights = Zeroizing::new([output.weight(bit) as u64; L]);
             match wire.known() {
                 Some(one) => {
@@ -273,6 +280,31 @@ impl<'a, const L: usize> Run<'a, L> {
         let tag_ring = mask(batch.tag_bits(at));
         share.betas.extend(sums[..lanes].iter().map(|(_, beta)| beta & tag_ring));
         Ok(())
+    }
+
+    /// Adds the bits of output `at`, which have a switch, to the shares and their words to `words`.
+    fn switched(
+        &mut self,
+        at: usize,
+        (output, switch): (&Output, Switch),
+        sums: &mut [(u64, u128)],
+        words: &mut Words,
+    ) {
+        let (keys, lanes) = (self.keys, sums.len());
+        let rings = Rings::new(self.batch.bits()[at], self.batch.tag_bits(at));
+        let mut flipped = Zeroizing::new([[0; L]; 2]);
+        let [of_switch, of_bit] = &mut *flipped;
+        let on = zeros_of(&self.slots, switch.on, keys.delta(), of_switch);
+        let mut all = Switched::new(keys, rings, on);
+        let mut push = |value, tag| words.push(value, tag);
+        for (bit, wire) in output.bits.iter().enumerate() {
+            let zeros = zeros_of(&self.slots, *wire, keys.delta(), of_bit);
+            let weight = output.weight(bit) as u64;
+            all.project(&mut self.hash, zeros, weight, lanes, &mut push);
+        }
+        all.finish(&mut self.hash, sums, &mut push);
+        let weights = [switch.weight as u64; L];
+        self.project(at, switch.more, &weights[..lanes], sums, words);
     }
 
     /// Adds one output bit to the shares and its words to `words`.
@@ -299,8 +331,8 @@ impl<'a, const L: usize> Run<'a, L> {
             let v_1 = v_0.wrapping_add(step) & ring;
             let key = m_0.wrapping_sub(alpha * u128::from(v_0));
             let m_1 = alpha.wrapping_mul(u128::from(v_1)).wrapping_add(key);
-            words.values.push(u128::from(v_1.wrapping_sub(*one as u64) & ring));
-            words.tags.push(m_1.wrapping_sub(one >> bits) & tag_ring);
+            let sent = u128::from(v_1.wrapping_sub(*one as u64) & ring);
+            words.push(sent, m_1.wrapping_sub(one >> bits) & tag_ring);
             *value = value.wrapping_add(weight & is_one).wrapping_sub(v_0);
             *beta = beta.wrapping_add(key);
         }
@@ -316,6 +348,11 @@ struct Words {
 impl Words {
     fn with_room(count: usize) -> Self {
         Self { values: Vec::with_capacity(count), tags: Vec::with_capacity(count) }
+    }
+
+    fn push(&mut self, value: u128, tag: u128) {
+        self.values.push(value);
+        self.tags.push(tag);
     }
 }
 

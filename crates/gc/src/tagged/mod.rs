@@ -11,6 +11,7 @@
 //! | `ahead` | garbling before the garbler's bits exist |
 //! | `batch` | what is public about a garbling |
 //! | `garble`, `evaluate` | circuits whose output bits are projected to a value and its tag |
+//! | `switched` | projections of bits that count where another bit is 1 |
 //! | `wide` | packing of words of more than 64 bits |
 
 mod ahead;
@@ -19,15 +20,17 @@ mod bits;
 mod evaluate;
 mod garble;
 mod keys;
+mod switched;
 mod wide;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+pub use crate::three_halves::GATE_BITS;
 pub use ahead::{LaterLabels, evaluate_ahead, garble_ahead, garbler_labels};
 pub use batch::TaggedBatch;
 pub use bits::{BitTags, tags_of_bits};
-pub use evaluate::{EvaluatorShare, evaluate};
+pub use evaluate::{EvaluatorShare, evaluate, evaluate_arriving};
 pub use garble::{GarblerShare, Weights, garble, garble_weighted};
 pub use keys::{ALPHA_BITS, MacKeys};

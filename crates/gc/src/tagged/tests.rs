@@ -25,6 +25,16 @@ fn relu(bits: u32, out: usize) -> Circuit {
     builder.finish().unwrap()
 }
 
+/// The same, whose clamped bits count where the sum is within the limits.
+fn switched(bits: u32, out: usize) -> Circuit {
+    let mut builder = Builder::new();
+    let (a, b) = (builder.garbler(bits), builder.evaluator(bits));
+    let sum = builder.add(&a, &b);
+    builder.output_clamped(&sum, out);
+    builder.output(&sum, true);
+    builder.finish().unwrap()
+}
+
 struct Play {
     batch: TaggedBatch,
     keys: MacKeys,
@@ -97,8 +107,10 @@ fn collected(batch: &TaggedBatch, chunks: Vec<Vec<u8>>) -> wire::Result<Tables> 
 
 #[test]
 fn outputs_are_shares_with_tags_at_every_level() {
-    let circuit = Arc::new(relu(12, 8));
-    for count in [1, 5, 8, 67, 200] {
+    let circuits = [Arc::new(relu(12, 8)), Arc::new(switched(12, 8))];
+    for (count, circuit) in
+        [1, 5, 8, 67, 200].into_iter().flat_map(|n| circuits.iter().map(move |c| (n, c)))
+    {
         for bits in [[26, 13], [12, 44]] {
             let batch = TaggedBatch::new(circuit.clone(), count, bits.to_vec()).unwrap();
             for level in Level::available() {
@@ -204,6 +216,74 @@ fn values_are_uniform_whatever_the_bits() {
     assert!(counts.as_flattened().iter().all(|count| (170..330).contains(count)), "{counts:?}");
 }
 
+/// Nor does it where bits have a switch: for each value of the switch and of a bit, values and tags take all
+/// words, and words that are sent too.
+#[test]
+fn values_are_uniform_whatever_the_switch() {
+    let mut builder = Builder::new();
+    let (a, b) = (builder.garbler(2), builder.evaluator(2));
+    let sum = builder.add(&a, &b);
+    builder.output_clamped(&sum, 1);
+    let batch = TaggedBatch::new(Arc::new(builder.finish().unwrap()), 8000, vec![2]).unwrap();
+    let mut play = Play::new(&batch, 5);
+    let (_, theirs) = play.play(Level::best(), |_| {}).unwrap();
+    let mut counts = [[0; 4]; 4];
+    for instance in 0..8000 {
+        let word = |party: usize| {
+            let bit = |at: usize| play.bits[party][at].get(instance);
+            bit(0) + 2 * bit(1)
+        };
+        let sum = (word(0) + word(1)) % 4;
+        counts[sum as usize][theirs[0].values[instance] as usize % 4] += 1;
+    }
+    // Two thousand for each sum; six deviations of a quarter of them.
+    assert!(counts.as_flattened().iter().all(|count| (384..616).contains(count)), "{counts:?}");
+}
+
+/// A switch leaves out the gates that select bits, and is the same in the clear.
+#[test]
+fn a_switch_saves_a_gate_a_bit() {
+    let [plain, with] = [relu(12, 8), switched(12, 8)];
+    assert_eq!(with.and_gates() + 8, plain.and_gates());
+    let mut rng = Random::seeded(6);
+    for _ in 0..200 {
+        let [a, b] = [0, 1].map(|_| (0..12).map(|_| rng.word() & 1 == 1).collect::<Vec<bool>>());
+        assert_eq!(with.run(&a, &b), plain.run(&a, &b));
+    }
+    // Nothing to leave out: no bit stays, or all are constant.
+    for (word, out) in [(Builder::constant(5, 4), 3), (Builder::constant(-5, 4), 3)] {
+        let mut builder = Builder::new();
+        let bit = builder.evaluator(1);
+        builder.output_clamped(&word, out);
+        builder.output(&bit, false);
+        assert!(!builder.finish().unwrap().has_switches());
+    }
+}
+
+/// Tables that arrive while they are evaluated give the same, and no more of them are held than a group of instances
+/// takes; the second chunk of another length is the garbler's fault.
+#[test]
+fn tables_are_evaluated_as_they_arrive() {
+    let batch = TaggedBatch::new(Arc::new(switched(12, 8)), 999, vec![26, 26]).unwrap();
+    let (mut play, mut kept) = (Play::new(&batch, 8), Vec::new());
+    let (_, wanted) = play.play(Level::best(), |chunks| kept.clone_from(chunks)).unwrap();
+    assert!(kept.len() > 3);
+    let mut chunks = kept.iter().cloned();
+    let next = |_| Ok(chunks.next().unwrap());
+    let got = evaluate_arriving(&batch, &play.labels, next).unwrap();
+    assert!(got.iter().zip(&wanted).all(|(a, b)| (&a.values, &a.tags) == (&b.values, &b.tags)));
+    let mut lens = Vec::new();
+    let short = |len: usize| {
+        lens.push(len);
+        Ok(kept[lens.len() - 1][lens.len() - 1..].to_vec())
+    };
+    let error = evaluate_arriving(&batch, &play.labels, short);
+    assert!(matches!(error, Err(Error::Peer { .. })));
+    assert_eq!(lens, [crate::tables::CHUNK; 2]);
+    let few = evaluate_arriving(&batch, &[], |_| Ok(Vec::new()));
+    assert!(matches!(few, Err(Error::Internal(_))));
+}
+
 #[test]
 fn two_garblings_have_other_tables_and_tags() {
     let batch = TaggedBatch::new(Arc::new(relu(12, 8)), 16, vec![20, 20]).unwrap();
@@ -223,8 +303,13 @@ fn two_garblings_have_other_tables_and_tags() {
 
 #[test]
 fn spoilt_tables_give_tags_that_do_not_fit_and_never_panic() {
-    let batch = TaggedBatch::new(Arc::new(relu(6, 4)), 3, vec![9, 9]).unwrap();
-    for at in 0..batch.table_bytes() {
+    for (circuit, at) in
+        [relu(6, 4), switched(6, 4)].iter().flat_map(|c| (0..1200).map(move |at| (c, at)))
+    {
+        let batch = TaggedBatch::new(Arc::new(circuit.clone()), 3, vec![9, 9]).unwrap();
+        if at >= batch.table_bytes() {
+            continue;
+        }
         let mut play = Play::new(&batch, 7);
         let result = play.play(Level::best(), |chunks| chunks[0][at] ^= 1 << (at % 8));
         match result {
@@ -284,7 +369,12 @@ fn sizes_are_as_said_and_others_refused() {
         builder.output(&clamped, false);
         TaggedBatch::new(Arc::new(builder.finish().unwrap()), 1000, vec![26]).unwrap()
     };
-    assert_eq!(relu_only.table_bytes(), 16 + 1000 * (22 * 32 + 8 * (26 + 66) / 8));
+    assert_eq!(relu_only.table_bytes(), 16 + 125 * 22 * 195 + 1000 * 8 * (26 + 66) / 8);
+    let batch_of = |circuit| TaggedBatch::new(Arc::new(circuit), 1000, vec![26, 26]).unwrap();
+    let [plain, with] = [relu(12, 8), switched(12, 8)].map(batch_of);
+    assert_eq!(plain.table_bytes() - with.table_bytes(), 125 * (8 * 195 - 10 * (26 + 66)));
+    let rings = vec![crate::Ring::Power(26); 2];
+    assert!(crate::Batch::new(Arc::new(switched(12, 8)), 1, rings).is_err());
     assert_eq!(BitTags::new(1000, 20, 60).unwrap().bytes(), 16 + 1000 * 1010 / 8);
     let [mut rng, mut none] = [Random::seeded(1), Random::seeded(2)];
     let keys = MacKeys::new(1, &mut rng);

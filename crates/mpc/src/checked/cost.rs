@@ -13,6 +13,9 @@ use crate::open;
 /// three of values or tags of up to 104 bits, and what comes back of each.
 const DIGITS: f64 = 12.0;
 
+/// Hashes of a gate in three halves, in those of one in half-gates.
+const HASHES: f64 = 1.5;
+
 impl Network {
     /// Returns what a run costs, correlations not included.
     pub fn cost(&self) -> Cost {
@@ -112,7 +115,7 @@ impl Stage {
     fn works(&self, degree: f64) -> [Work; 2] {
         // Phases of ciphertexts and of responses are products for values and for tags.
         let phases = 2.0 * self.layer.ciphertexts() as f64 * degree;
-        let gates = self.and_gates() as f64;
+        let gates = HASHES * self.and_gates() as f64;
         let layer = self.layer.work().and(Unit::Transformed, DIGITS * phases);
         [Work::of(Unit::Garbled, gates), layer.and(Unit::Evaluated, gates)]
     }

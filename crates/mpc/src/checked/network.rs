@@ -2,7 +2,7 @@
 
 use gc::tagged::{ALPHA_BITS, BitTags};
 use graph::{Linear, Rounding};
-use he::rlwe::{EXACT_BITS, Params, TABLE};
+use he::rlwe::{Params, TABLE};
 use wire::{Error, Result};
 
 use super::operand::{Addend, Operand};
@@ -224,6 +224,11 @@ fn rings(layers: &[Block<'_>]) -> Result<Vec<u32>> {
     Ok(rings)
 }
 
+/// Bits that the circuits drop of a layer's shares: those of its rescale, and those below a last place.
+fn dropped(layer: &Layer, block: &Block<'_>) -> u32 {
+    block.linear.shift + layer.result_bits() - layer.plain_bits()
+}
+
 /// Signed bits of a position among a layer's results.
 fn position_bits(block: &Block<'_>) -> u32 {
     block.linear.conv.out_channels.max(2).next_power_of_two().ilog2() + 1
@@ -252,7 +257,7 @@ impl Stage {
                 "the largest of a single result, or behind a ReLU or a pool",
             ));
         }
-        let drop = block.linear.shift + EXACT_BITS;
+        let drop = dropped(&stage.layer, block);
         let circuits = Checked::top(stage.layer.outputs(), from, bits, drop, position_bits(block))?;
         Ok(Self { circuits, ..stage })
     }
@@ -273,7 +278,7 @@ impl Stage {
         let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());
         let phases = BitTags::new(layer.outputs(), phase_bits, phase_bits + ALPHA_BITS)?;
         let shifts = Shifted::new(layer.outputs(), phase_bits, phase_bits - result_bits)?;
-        let then = Function { drop: linear.shift + EXACT_BITS, floor: true, clip: *clip };
+        let then = Function { drop: dropped(&layer, block), floor: true, clip: *clip };
         let from = (phase_bits, phase_bits - result_bits);
         let circuits = match windows {
             None => Checked::map(layer.outputs(), from, result_bits, then, to)?,

@@ -1,7 +1,6 @@
 //! The server's end.
 
 use gc::tagged::{ALPHA_BITS, MacKeys, Weights};
-use he::rlwe::EXACT_BITS;
 use ot::SenderBatch;
 use ring::word::mask;
 use wire::{Channel, Error, Result};
@@ -174,11 +173,10 @@ impl Run {
 }
 
 impl Stage {
-    /// The server's share as it enters the circuits, where phases have bits below it: with the margin that
-    /// makes exact sums positive.
+    /// The server's share as it enters the circuits, where phases have bits below it.
     pub(super) fn entered(&self, share: &Share) -> Share {
-        let (bits, margin) = (self.layer.phase_bits(), 1 << (EXACT_BITS - 1));
-        let moved = |word: &u64| word.wrapping_add(margin) << self.skipped() & mask(bits);
+        let bits = self.layer.phase_bits();
+        let moved = |word: &u64| word << self.skipped() & mask(bits);
         Share::new(share.words().iter().map(moved).collect(), bits)
     }
 }

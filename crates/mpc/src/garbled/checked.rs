@@ -7,7 +7,7 @@
 //! | Out | shares of `f(x)` mod 2^p; the client's are integers with tags mod 2^(p+40), the server has their keys |
 //! | Reveals | nothing; labels and tables, which the client can evaluate on its committed bits alone |
 //! | Security | as `gc::tagged`; that the committed bits are those of its shares is for the check to find ([`crate::auth`]) |
-//! | Cost | 16 bytes, for each value 32 bytes an AND gate and `2p + 40` bits an output bit: 1 round ([`Checked::cost`]) |
+//! | Cost | 16 bytes, for each value 195 bits an AND gate, and `2p + 40` bits an output bit, or twice that and two more where it is clipped: 1 round ([`Checked::cost`]) |
 //! | Paper | Lehmkuhl et al., Muse, USENIX Security 2021, and Chandran et al., SIMC, USENIX Security 2022 (the setting); Ball, Malkin, Rosulek, CCS 2016 |
 //!
 //! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
@@ -20,9 +20,10 @@ use std::sync::Arc;
 
 use gc::tables::chunks_of;
 use gc::tagged::{
-    EvaluatorShare, GarblerShare, MacKeys, TaggedBatch, Weights, evaluate, garble, garble_weighted,
+    EvaluatorShare, GarblerShare, MacKeys, TaggedBatch, Weights, evaluate_arriving, garble,
+    garble_weighted,
 };
-use gc::{Builder, Ring, Tables, Word};
+use gc::{Builder, Ring, Word};
 use ring::word::mask;
 use ring::{Bits, Random};
 use wire::{Channel, Cost, Error, Result, Role, tags};
@@ -73,8 +74,7 @@ impl Checked {
         let entrance = Entrance::signed(Ring::Power(bits), width, then.offset()?, then.drop)?;
         let mut builder = Builder::new();
         let value = then.dropped(&entrance.reconstruct(&mut builder));
-        let (result, signed) = then.clipped(&mut builder, &value);
-        builder.output(&result, signed);
+        then.tagged(&mut builder, &value);
         let batch = TaggedBatch::new(Arc::new(builder.finish()?), count, vec![to])?;
         let low = then.low();
         Ok(Self { batch, entrance, from, skip, low, inputs: count, positions: None })
@@ -102,8 +102,7 @@ impl Checked {
         });
         let values = values.collect();
         let (largest, _) = builder.largest(values).unwrap_or_default();
-        let (result, signed) = then.clipped(&mut builder, &largest);
-        builder.output(&result, signed);
+        then.tagged(&mut builder, &largest);
         let batch = TaggedBatch::new(Arc::new(builder.finish()?), windows.len(), vec![to])?;
         let (low, positions) = (then.low(), Some(positions.into()));
         Ok(Self { batch, entrance, from, skip, low, inputs, positions })
@@ -228,9 +227,9 @@ impl Checked {
 /// # Errors
 /// [`Error::Internal`] for bits of other shares, [`Error::Peer`], [`Error::Transport`].
 pub fn client(ch: &mut Channel, plan: &Checked, bits: &ClientBits) -> Result<Values> {
+    let labels = plan.in_order(bits.labels(plan.planes()));
     let next = |len| ch.receive::<Chunk>(&len).map(|chunk| chunk.0);
-    let tables = Tables::collect_bytes(plan.batch.table_bytes(), next)?;
-    plan.evaluated(&evaluate(&plan.batch, tables, &plan.in_order(bits.labels(plan.planes())))?)
+    plan.evaluated(&evaluate_arriving(&plan.batch, &labels, next)?)
 }
 
 /// Garbles for the bits that the client has committed to and the server's shares `x`; returns the

@@ -64,6 +64,14 @@ impl Function {
         moved.iter().copied().skip(self.drop as usize).collect()
     }
 
+    /// Declares the clipped value as the output of a circuit whose outputs are tagged.
+    pub(super) fn tagged(&self, builder: &mut Builder, value: &[Wire]) {
+        match self.clip {
+            Some(clip) => builder.output_clamped(value, clip.saturate as usize),
+            None => builder.output(value, true),
+        }
+    }
+
     /// The clipped value, and whether it is signed.
     pub(super) fn clipped(&self, builder: &mut Builder, value: &[Wire]) -> (Word, bool) {
         match self.clip {

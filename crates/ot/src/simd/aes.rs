@@ -15,23 +15,6 @@ use super::kernels::{narrow, wide, wider};
 use super::sliced;
 use super::{EIGHT, Eight};
 
-/// Runs a kernel at the widest instructions that a level proves, where there are any: the
-/// statement after `else` runs at the portable level.
-#[cfg(target_arch = "x86_64")]
-macro_rules! widest {
-    ($level:expr, $kernel:ident($($argument:expr),*) else $portable:stmt) => {
-        match ($level.width(), $level.vaes()) {
-            (Width::Scalar, _) => { $portable }
-            // SAFETY: the level proves the presence of AVX2 and VAES.
-            (_, true) => unsafe { wide::$kernel($($argument),*) },
-            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
-            (Width::Avx512, _) => unsafe { wider::$kernel($($argument),*) },
-            // SAFETY: the level proves the presence of AVX2 and AES-NI.
-            _ => unsafe { narrow::$kernel($($argument),*) },
-        }
-    };
-}
-
 /// Blocks that portable code hands to a cipher at a time, at most.
 const TOGETHER: usize = 32;
 /// The round keys of a cipher.
@@ -52,9 +35,9 @@ pub(crate) const NONE: Schedule = Schedule::NONE;
 #[derive(Zeroize)]
 pub(crate) struct Hasher {
     #[zeroize(skip)]
-    level: Level,
+    pub(super) level: Level,
     keys: Eight,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
 }
 
 impl Hasher {

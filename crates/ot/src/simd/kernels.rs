@@ -92,10 +92,26 @@ macro_rules! kernels {
                 labels: &Eight,
                 shift: vector::Vector,
             ) -> [vector::Vector; VECTORS] {
+                let mut loaded = [shift; VECTORS];
+                for at in 0..VECTORS {
+                    loaded[at] = vector::load(labels, at);
+                }
+                hashed(schedule, key, &loaded, shift)
+            }
+
+            /// The same of labels in vectors.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn hashed(
+                schedule: &Schedule,
+                key: usize,
+                labels: &[vector::Vector; VECTORS],
+                shift: vector::Vector,
+            ) -> [vector::Vector; VECTORS] {
                 let (mut input, mut state) = ([shift; VECTORS], [shift; VECTORS]);
                 let first = vector::broadcast(&schedule[0][key]);
                 for at in 0..VECTORS {
-                    let label = vector::sigma(vector::load(labels, at));
+                    let label = vector::sigma(labels[at]);
                     let label = vector::xor(label, vector::load(&INSTANCES, at));
                     input[at] = vector::xor(input[at], label);
                     state[at] = vector::xor(input[at], first);

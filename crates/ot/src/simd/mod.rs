@@ -6,6 +6,23 @@
 //! functions compiled for instructions whose presence a `Level` proves.
 #![allow(unsafe_code)]
 
+/// Runs a kernel at the widest instructions that a level proves, where there are any: the
+/// statement after `else` runs at the portable level.
+#[cfg(target_arch = "x86_64")]
+macro_rules! widest {
+    ($level:expr, $kernel:ident($($argument:expr),*) else $portable:stmt) => {
+        match ($level.width(), $level.vaes()) {
+            (Width::Scalar, _) => { $portable }
+            // SAFETY: the level proves the presence of AVX2 and VAES.
+            (_, true) => unsafe { wide::$kernel($($argument),*) },
+            // SAFETY: the level proves the presence of AVX-512 and AES-NI.
+            (Width::Avx512, _) => unsafe { wider::$kernel($($argument),*) },
+            // SAFETY: the level proves the presence of AVX2 and AES-NI.
+            _ => unsafe { narrow::$kernel($($argument),*) },
+        }
+    };
+}
+
 pub(crate) mod aes;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod carryless;
@@ -18,6 +35,8 @@ mod sliced;
 pub(crate) mod stream;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) mod sums;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod three_halves;
 pub(crate) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod vector;

@@ -76,6 +76,41 @@ pub(super) mod xmm {
         _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(_mm_shuffle_epi32::<0>(a)))
     }
 
+    /// All ones in each lane, of whose four words that of `WORD`, repeated, has its lowest bit set.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn masks<const WORD: i32>(a: Vector) -> Vector {
+        _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(_mm_shuffle_epi32::<WORD>(a)))
+    }
+
+    /// The words of each lane moved up by one, the last to the lowest place.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn turned(a: Vector) -> Vector {
+        _mm_shuffle_epi32::<0b10_01_00_11>(a)
+    }
+
+    /// The low half of each lane, twice.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn lows(a: Vector) -> Vector {
+        _mm_unpacklo_epi64(a, a)
+    }
+
+    /// The high half of each lane, twice.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn highs(a: Vector) -> Vector {
+        _mm_unpackhi_epi64(a, a)
+    }
+
+    /// The low halves of the lanes of `a`, and above them those of `b`.
+    #[inline]
+    #[target_feature(enable = "avx2,aes")]
+    pub(crate) fn joined(a: Vector, b: Vector) -> Vector {
+        _mm_unpacklo_epi64(a, b)
+    }
+
     /// (high xor low, high) of each lane's (high, low).
     #[inline]
     #[target_feature(enable = "avx2,aes")]
@@ -187,6 +222,41 @@ pub(super) mod ymm {
         _mm256_srai_epi32::<31>(_mm256_slli_epi32::<31>(_mm256_shuffle_epi32::<0>(a)))
     }
 
+    /// All ones in each lane, of whose four words that of `WORD`, repeated, has its lowest bit set.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn masks<const WORD: i32>(a: Vector) -> Vector {
+        _mm256_srai_epi32::<31>(_mm256_slli_epi32::<31>(_mm256_shuffle_epi32::<WORD>(a)))
+    }
+
+    /// The words of each lane moved up by one, the last to the lowest place.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn turned(a: Vector) -> Vector {
+        _mm256_shuffle_epi32::<0b10_01_00_11>(a)
+    }
+
+    /// The low half of each lane, twice.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn lows(a: Vector) -> Vector {
+        _mm256_unpacklo_epi64(a, a)
+    }
+
+    /// The high half of each lane, twice.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn highs(a: Vector) -> Vector {
+        _mm256_unpackhi_epi64(a, a)
+    }
+
+    /// The low halves of the lanes of `a`, and above them those of `b`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn joined(a: Vector, b: Vector) -> Vector {
+        _mm256_unpacklo_epi64(a, b)
+    }
+
     /// (high xor low, high) of each lane's (high, low).
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -270,8 +340,8 @@ pub(super) mod paired {
     use std::arch::x86_64::*;
 
     pub(crate) use super::ymm::{
-        LANES, Vector, and, broadcast, colours, keys, load, rotated_word, sigma, store, word_sums,
-        words, xor, zero,
+        LANES, Vector, and, broadcast, colours, highs, joined, keys, load, lows, masks,
+        rotated_word, sigma, store, turned, word_sums, words, xor, zero,
     };
 
     #[inline]

@@ -80,9 +80,9 @@ fn a_relu_takes_the_bytes_said() {
     let count = 8000;
     let plan = Checked::map(count, (K, SKIP), K - SKIP, RELU, P).unwrap();
     let tags = BitTags::new(count, K, K + ALPHA_BITS).unwrap();
-    assert_eq!(plan.and_gates(), 22);
+    assert_eq!(plan.and_gates(), 14);
     let per = |cost: Cost| cost.bytes() as f64 / count as f64;
-    assert!((per(plan.cost()) - 796.0).abs() < 0.1);
+    assert!((per(plan.cost()) - 548.25).abs() < 0.1);
     assert!((per(tag_cost(&tags)) - 126.25).abs() < 0.1);
     assert!((per(commit_cost(K as usize, count)) - 2.5).abs() < 0.01);
 }

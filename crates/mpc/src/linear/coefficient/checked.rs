@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | In | the client's integers z with tags mod 2^(P+40) and the server's shares, mod 2^P; weights; keys |
-//! | Out | the client: phases mod 2^K' with tags, and the errors of its encryptions, which are to be found small; the server: its shares mod 2^out, or mod 2^(P+4) of exact layers, and the keys of both |
+//! | Out | the client: phases mod 2^K' with tags, and the errors of its encryptions, which are to be found small; the server: its shares mod 2^out, or mod 2^(P+t) of exact layers, and the keys of both |
 //! | Reveals | ciphertexts to the server; to the client phases masked by uniform R |
 //! | Security | nothing is said to hold before the check of the errors and of the key ([`crate::auth`]) |
 //! | Cost | as a layer of the largest modulus of its degree ([`Layer::cost`]) |
@@ -11,11 +11,17 @@
 //!
 //! The errors are the phases of the client's ciphertexts less `2^(K-P) * z`. Coefficients that hold no
 //! value are to be small as well.
+//!
+//! An exact layer keeps t bits of both shares below a last place, as few as its noise allows, since each is an AND
+//! gate of the circuits behind it. The client's phase is `p = v + R + n` for the noise n, all in units of `2^-t` of a last
+//! place; v is a multiple of `2^t`. The server takes `-floor(R - o)` with `o = (2^t - 1)/2`, so that the sum of
+//! `floor(p)` and that is `v + floor(f + n + o)` for a fraction f. Where |n| is at most o this is v to `v + 2^t - 1`, and
+//! dropping t bits leaves v. Phases have as many bits below a place as their own rounding needs for that.
 
-use gc::tagged::{ALPHA_BITS, MacKeys};
+use gc::tagged::{ALPHA_BITS, GATE_BITS, MacKeys};
 use graph::{Linear, Rounding};
 use he::rlwe::noise::PER_TENSOR;
-use he::rlwe::{EXACT_BITS, Fresh, Params};
+use he::rlwe::{EXACT_BITS, Fresh, Params, rescale};
 use ring::word::mask;
 use wire::{Channel, Error, Packed, Result};
 use zeroize::Zeroizing;
@@ -24,7 +30,7 @@ use super::answers::{Maker, Parts, Server, send_all, tiles};
 use super::layer::{Chosen, INPUTS, Layer, MOST_CIPHERTEXTS, RESPONSES, parameters, payload};
 use super::packing::{Folding, Place};
 use super::product::ServerWeights;
-use super::shares::server_share;
+use super::shares::less_known;
 use super::tile::Tile;
 use crate::auth::{ClientKey, Keys, ServerKey, Values};
 use crate::defect::defect;
@@ -52,20 +58,46 @@ pub fn plan(linear: &Linear, out_bits: u32, params: Params) -> Result<Layer> {
         let least = parameters(linear, out_bits, params.degree(), weights);
         let Some(least) = least.filter(|least| least.params.within(&params)) else { continue };
         let chosen = Chosen { params, ..least };
-        let bytes = payload(&packing, chosen);
         let layer = Layer { covered: true, ..Layer::of(linear, out_bits, packing, chosen) };
-        if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) && is_exact(&layer) {
-            best = Some((bytes, layer));
+        for layer in widths(&layer) {
+            let chosen = Chosen { response_bits: layer.response_bits, ..chosen };
+            let bits = layer.outputs() as u64 * bits_behind(&layer);
+            let bytes = payload(&layer.packing, chosen) + bits / 8;
+            if best.as_ref().is_none_or(|(fewest, _)| bytes < *fewest) {
+                best = Some((bytes, layer));
+            }
         }
     }
     let none = || Error::misuse("no packing of a layer whose phases have tags; narrow its values");
     best.map(|(_, layer)| layer).ok_or_else(none)
 }
 
-/// Whether an exact layer is that but for a probability of 2^-66 a value, under the larger e0.
-fn is_exact(layer: &Layer) -> bool {
-    let (bits, margin) = (layer.plain_bits + EXACT_BITS, f64::from(1 << (EXACT_BITS - 1)));
-    layer.rounding == Rounding::Stochastic || layer.noise().rescale_error(bits, PER_TENSOR) < margin
+/// Most bits of phases below a last place.
+const MOST_SPARE: u32 = 12;
+
+/// The layer with all the widths below a last place under which it is exact but for a probability of 2^-66 a
+/// value, for the larger e0; itself if it does not round exactly.
+fn widths(layer: &Layer) -> Vec<Layer> {
+    if layer.rounding == Rounding::Stochastic {
+        return vec![layer.clone()];
+    }
+    let spares = (EXACT_BITS..=MOST_SPARE)
+        .filter(|spare| layer.plain_bits + spare <= layer.params.modulus_bits());
+    let all = spares.flat_map(|spare| (1..=EXACT_BITS).map(move |below| (spare, below)));
+    let of =
+        |(spare, below)| Layer { response_bits: layer.plain_bits + spare, below, ..layer.clone() };
+    let exact = |layer: &Layer| {
+        layer.noise().rescale_error(layer.result_bits(), PER_TENSOR) <= layer.room()
+    };
+    all.map(of).filter(exact).collect()
+}
+
+/// Bits that a result costs behind the layer, as far as the widths below a place are concerned: corrections and tags
+/// of its phase's bits, and a gate for each bit that is dropped.
+fn bits_behind(layer: &Layer) -> u64 {
+    let phase = u64::from(layer.response_bits);
+    let tags = phase * u64::from(ALPHA_BITS) + phase * (phase + 1) / 2;
+    phase + tags + GATE_BITS as u64 * u64::from(layer.below)
 }
 
 /// Encrypts the client's integers and decrypts the responses: phases mod 2^K', and the errors of each
@@ -179,9 +211,25 @@ pub fn server(
     }
     let betas = phase_keys(layer, (key, keys), &answers, &ready)?;
     send_all(ch, layer, ready.into_iter().map(Ok))?;
-    let nothing = vec![0; layer.outputs()];
-    let share = server_share(layer, &mut masks, weights.bias(), &nothing)?;
+    less_known(layer, &mut masks, weights.bias(), &vec![0; layer.outputs()]);
+    let share = server_share(layer, &mut masks)?;
     Ok((share, betas, errors))
+}
+
+/// The server's share from its masks.
+fn server_share(layer: &Layer, masks: &mut [u64]) -> Result<Share> {
+    let (modulus, bits) = (layer.params.modulus_bits(), layer.result_bits());
+    if layer.rounding == Rounding::Exact {
+        moved(masks, modulus, bits, layer.below);
+    }
+    let words = rescale::server(masks, modulus, bits).map_err(misuse)?;
+    Ok(Share::new(words, bits))
+}
+
+/// Takes half of what circuits drop below a last place off masks of which the top `bits` stay.
+fn moved(masks: &mut [u64], modulus: u32, bits: u32, below: u32) {
+    let half = ((1 << below) - 1) << (modulus - bits - 1);
+    masks.iter_mut().for_each(|word| *word = word.wrapping_sub(half) & mask(modulus));
 }
 
 /// The keys of the errors of a ciphertext.
@@ -239,6 +287,41 @@ fn scatter(all: &mut [u128], to: &[usize], words: &[u128]) {
     for (index, word) in to.iter().zip(words) {
         if let Some(slot) = all.get_mut(*index) {
             *slot = *word;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use ring::Random;
+
+    /// Shares with t bits below a place are exact for noise up to half of what is dropped, and not for more.
+    #[test]
+    fn noise_within_its_room_never_reaches_the_next_place() {
+        let (modulus, plain) = (40, 12);
+        let mut rng = Random::seeded(1);
+        for below in 1..=EXACT_BITS {
+            let bits = plain + below;
+            let most = ((1i64 << below) - 1) << (modulus - bits - 1);
+            let sum = |v: u64, r: u64, noise: i64| {
+                let phase = (v << (modulus - plain)).wrapping_add(r).wrapping_add(noise as u64);
+                let mut masks = [r];
+                moved(&mut masks, modulus, bits, below);
+                let ours = rescale::server(&masks, modulus, bits).unwrap()[0];
+                let theirs = (phase & mask(modulus)) >> (modulus - bits);
+                (ours.wrapping_add(theirs) & mask(bits)) >> below
+            };
+            let mut missed = false;
+            for _ in 0..2000 {
+                let (v, r) = (rng.word() & mask(plain), rng.word() & mask(modulus));
+                for noise in [0, most, -most, (rng.word() % most as u64) as i64] {
+                    assert_eq!(sum(v, r, noise), v, "{below} {noise}");
+                }
+                missed |= sum(v, r, most + (1 << (modulus - bits - 1))) != v;
+            }
+            assert!(missed);
         }
     }
 }

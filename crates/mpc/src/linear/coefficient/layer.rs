@@ -50,6 +50,8 @@ pub struct Layer {
     pub(super) dropped: u32,
     pub(super) response_bits: u32,
     pub(super) plain_bits: u32,
+    /// Bits of shares below an exact result.
+    pub(super) below: u32,
     /// Largest magnitude of a weight.
     pub(super) largest: u64,
     /// Bits of the largest sum of the squares of an output channel's weights, where it is known.
@@ -160,6 +162,7 @@ impl Layer {
             dropped: chosen.dropped,
             response_bits: chosen.response_bits,
             plain_bits: out_bits + linear.shift,
+            below: rlwe::EXACT_BITS,
             largest: largest(linear),
             square_bits: linear.square_bits,
             out_bits,
@@ -214,7 +217,7 @@ impl Layer {
     pub fn result_bits(&self) -> u32 {
         match self.rounding {
             Rounding::Stochastic => self.out_bits,
-            Rounding::Exact => self.plain_bits + rlwe::EXACT_BITS,
+            Rounding::Exact => self.plain_bits + self.below,
         }
     }
 
@@ -233,7 +236,17 @@ impl Layer {
     /// Returns a bound on the probability that a result of a run is off by more than its width has
     /// room for, or an exact one by anything.
     pub fn failure(&self) -> f64 {
-        self.outputs() as f64 * self.rescaling().failure(self.noise())
+        let one = match (self.covered, self.rounding) {
+            (true, Rounding::Exact) => self.noise().beyond(self.result_bits(), self.room()),
+            _ => self.rescaling().failure(self.noise()),
+        };
+        self.outputs() as f64 * one
+    }
+
+    /// What the error of the shares of an exact result of a covered layer may be, in units of their last place: half of
+    /// what is dropped, and the floor of both shares, which an error includes.
+    pub(super) fn room(&self) -> f64 {
+        f64::from((1 << self.below) - 1) / 2.0 + 1.0
     }
 
     /// Returns what a run costs.

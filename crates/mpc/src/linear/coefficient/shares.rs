@@ -42,6 +42,12 @@ pub(super) fn server_share(
     bias: &[i64],
     added: &[u64],
 ) -> Result<Share> {
+    less_known(layer, masks, bias, added);
+    layer.rescaling().server(masks, layer.params.modulus_bits())
+}
+
+/// Takes what the server knows of the results off the masks: the bias and its part of the addend.
+pub(super) fn less_known(layer: &Layer, masks: &mut [u64], bias: &[i64], added: &[u64]) {
     let (plain, modulus) = (layer.plain_bits, layer.params.modulus_bits());
     let per_channel = layer.conv.out_height() * layer.conv.out_width();
     let biases = bias.iter().flat_map(|b| std::iter::repeat_n(*b as u64, per_channel)).cycle();
@@ -49,7 +55,6 @@ pub(super) fn server_share(
         let known = added.wrapping_add(bias) << (modulus - plain);
         *word = word.wrapping_sub(known) & mask(modulus);
     }
-    layer.rescaling().server(masks, modulus)
 }
 
 /// Writes each value to the index in `to` that belongs to it.
