@@ -239,6 +239,15 @@ fn honest_runs_pass_for_the_cost_said() {
     }
 }
 
+/// The bytes of commitments, tags, tagged circuits in three halves and the check.
+#[test]
+fn the_transcript_is_pinned() {
+    let (client, server) = Case::new(1).run(101, Client::Honest, None);
+    let line = format!("checked relu: {} {}", client.transcript, server.transcript);
+    let pinned = include_str!("../../../../tests/golden/transcripts.txt");
+    assert!(pinned.lines().any(|pinned| pinned == line), "not pinned: {line}");
+}
+
 #[test]
 fn real_correlations_make_the_same() {
     let case = Case::new(3);
