@@ -2,7 +2,7 @@
 
 use super::scale::Scales;
 use crate::error::{Error, Result};
-use crate::source::ops::{Add, AddConstant, Mask, Scale};
+use crate::source::ops::{Add, AddConstant, Concat, Mask, Scale};
 use crate::source::{SourceNode, Values};
 
 /// A node among its neighbours.
@@ -78,6 +78,10 @@ impl Values for Around<'_> {
         self.place(place).is_some_and(|input| self.scales.is_bounded(input))
     }
 
+    fn is_remembered(&self, place: usize) -> bool {
+        self.place(place).is_some_and(|input| self.scales.is_remembered(input))
+    }
+
     fn is_looked_up(&self, place: usize) -> bool {
         let origin = |tensor: &String| self.scales.origin(tensor);
         let Some(mut node) = self.place(place).and_then(origin) else { return false };
@@ -143,6 +147,21 @@ impl Scales<'_> {
         let linear = self.origin(tensor).filter(|node| node.op.linear().is_some());
         let input = linear.and_then(|linear| self.origin(linear.inputs.first()?));
         input.is_some_and(|node| node.op.is_norm())
+    }
+
+    /// Whether `tensor` shows a concatenation that holds a state, and all of it is clipped.
+    fn is_remembered(&self, tensor: &str) -> bool {
+        let joined = self.origin(tensor).filter(|node| node.op.is::<Concat>());
+        joined.is_some_and(|node| self.holds_state(node)) && self.is_saturated(tensor)
+    }
+
+    /// Whether a concatenation has a state among its parts, or parts of its parts.
+    fn holds_state(&self, joined: &SourceNode) -> bool {
+        let states = &self.program.source.states;
+        joined.inputs.iter().any(|part| match self.writer(part) {
+            Some(node) => node.op.is::<Concat>() && self.holds_state(node),
+            None => states.iter().any(|state| state.name == *part),
+        })
     }
 
     /// Whether a factor of a product may choose its scale: the client does not know it, it has
