@@ -10,7 +10,7 @@ from tacit.data.text import Text, read
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
 from tacit.model import Model
-from tacit.session.generate import runs
+from tacit.session.generate import cost_of, remembered, runs
 from tacit.session.pair import Pair
 
 CONTEXT, PROMPT, TOKENS = 8, "one", 6
@@ -73,6 +73,17 @@ def test_an_answer_longer_than_the_context_is_the_interpreters(model: Model) -> 
     assert len(ids) > CONTEXT
     x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
     assert model.simulate(x).argmax(axis=1)[-TOKENS:].tolist() == written
+
+
+def test_a_prompt_takes_shorter_runs_that_cost_what_is_planned(model: Model) -> None:
+    text, pair = text_of(model), Pair(model, reveal="label")
+    count, before = runs(text, PROMPT, 2), remembered(text, PROMPT)
+    with pair.server() as server, pair.dial(server).session(count) as session:
+        pieces = list(session.generate(text, PROMPT, 2))
+    assert (len(pieces), before) == (2, len(text.prompt(PROMPT)) - 1)
+    planned = cost_of(pair.predicted(count, before))
+    assert cost_of(session.report) == planned
+    assert planned.bytes < cost_of(pair.predicted(count)).bytes
 
 
 def test_clients_have_what_steps_take_in_their_file(model: Model) -> None:

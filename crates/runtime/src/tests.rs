@@ -15,7 +15,7 @@ mod packed;
 mod planned;
 mod siblings;
 mod slices;
-mod states;
+pub(crate) mod states;
 mod transformer;
 mod trees;
 mod widths;

@@ -22,7 +22,6 @@ use super::sources::{name, sourcing};
 use super::ways::{Levels, Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
-use crate::preprocess::segments::segments;
 use crate::step::correlations::Schedules;
 use crate::step::spent::Spent;
 use crate::step::spent::counted;
@@ -229,7 +228,7 @@ impl Search<'_> {
 
     /// The first step behind the first segment of a plan, if there is a link on which the server waits.
     fn waits(&self, plan: &Plan) -> usize {
-        let second = segments(plan.steps()).into_iter().nth(1).map(|segment| segment.start);
+        let second = plan.segments().into_iter().nth(1).map(|segment| segment.start);
         second.filter(|_| self.conditions.link.is_some()).unwrap_or(usize::MAX)
     }
 

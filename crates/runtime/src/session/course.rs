@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{Ahead, Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
+use crate::run::kind::Kind;
 use crate::run::{self, Before};
 use crate::step::context::Endpoint;
 
@@ -36,7 +37,7 @@ impl Course {
     /// Exchanges what the first run can send ahead of the last flight of the setup.
     pub(crate) fn send_ahead(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<()> {
         if plan.evaluated().is_none() {
-            self.ahead = ahead::exchange(end, plan.steps(), plan.settings().store() > 0)?;
+            self.ahead = ahead::exchange(end, plan)?;
         }
         Ok(())
     }
@@ -72,21 +73,27 @@ impl Course {
         Ok(true)
     }
 
-    /// Runs the next inputs, after what is to be prepared before them. The client gets
-    /// the opened words, the server nothing.
+    /// Runs the next inputs, after what is to be prepared before them. The client says what `kind`
+    /// of run it wants, where it may, and gets the opened words, the server nothing.
     ///
     /// # Errors
     /// [`Error::Internal`] when all runs are over: callers count their inputs.
-    pub(crate) fn run(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<Vec<u64>> {
+    pub(crate) fn run(
+        &mut self,
+        end: &mut Endpoint<'_>,
+        plan: &Plan,
+        kind: Kind,
+    ) -> Result<Vec<u64>> {
         while self.prepare(end, plan)? {}
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
+        let kind = kind.agreed(end.channel, plan)?;
         let before = match self.store.pop_front() {
             Some(inference) => Before::Preprocessed(inference),
             None => Before::Ahead(std::mem::take(&mut self.ahead)),
         };
-        let words = run::run(end, plan, &mut self.states, before, &mut |_| {})?;
+        let words = run::run(end, (plan, kind), &mut self.states, before, &mut |_| {})?;
         self.turns.next();
         Ok(words)
     }
