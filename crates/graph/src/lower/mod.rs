@@ -45,7 +45,7 @@ pub fn lower(
     options: &Options,
 ) -> Result<Model> {
     options.check()?;
-    let program = passes::run(Program { source, floats })?;
+    let program = states::early(passes::run(Program { source, floats })?);
     states::check(&program, options)?;
     let mut model = if options.exact {
         unscaled::build(&program, calibration, options)?

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ir::{Format, Nonlinear, Op, State, Tensor};
 use crate::ops::relu::MAX_SATURATE;
 use crate::ops::{self, Relu, Reshape, View};
-use crate::source::Program;
+use crate::source::{Program, SourceNode};
 use crate::source::ops::{Clip, Concat};
 use crate::source::scaling::{TOLERANCE, levels, side};
 use std::collections::BTreeSet;
@@ -23,6 +23,34 @@ pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
         return Err(Error::unsupported(&state.name, what, "compile for suite auto"));
     }
     Ok(())
+}
+
+/// Moves nodes that only states need behind the last node that they read, so that what an input leaves to
+/// the next one is there before the result is.
+pub(super) fn early(mut program: Program) -> Program {
+    let source = &mut program.source;
+    if source.states.is_empty() {
+        return program;
+    }
+    let mut needed = BTreeSet::from([source.output.clone()]);
+    for node in source.nodes.iter().rev() {
+        if needed.contains(&node.output) {
+            needed.extend(node.inputs.iter().cloned());
+        }
+    }
+    let mut missing: BTreeSet<String> = source.nodes.iter().map(|n| n.output.clone()).collect();
+    let (rest, mut kept): (Vec<_>, Vec<_>) =
+        source.nodes.drain(..).partition(|node| needed.contains(&node.output));
+    let mut rest = rest.into_iter();
+    loop {
+        let ready = |node: &SourceNode| !node.inputs.iter().any(|input| missing.contains(input));
+        let next = kept.iter().position(ready).map(|at| kept.remove(at)).or_else(|| rest.next());
+        let Some(node) = next else { break };
+        missing.remove(&node.output);
+        source.nodes.push(node);
+    }
+    source.nodes.append(&mut kept);
+    program
 }
 
 impl Scales<'_> {
