@@ -1,4 +1,4 @@
-# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-chat, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
+# The only entry points, for people and for CI: demo test check bench docs (demo-text, demo-chat, demo-web, models, test-fleet, wasm, page, test-wasm, test-browser, bench-web, results, check-wasm, ctgrind, dudect, wheel, wheel-check, sbom, locks, advisories, peers, train, train-glue, train-ufo and clean besides).
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +24,7 @@ VALGRIND := $(if $(shell command -v valgrind),,.tools/valgrind)
 # Packages come from requirements/*.lock only: wheels, each with its hash, and nothing is built.
 INSTALL := bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --only-binary :all: --requirement
 
-.PHONY: demo demo-text demo-chat demo-web models test test-fleet wasm page test-wasm test-browser bench-web check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
+.PHONY: demo demo-text demo-chat demo-web models test test-fleet wasm page test-wasm test-browser bench-web results check-wasm ctgrind dudect check wheel wheel-check sbom locks advisories bench peers docs train train-glue train-ufo clean
 
 demo: build/mnist.tacit
 	.venv/bin/tacit demo --folder build --mnist $(MNIST)
@@ -177,6 +177,12 @@ bench: build/mnist.tacit
 	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
+# All of bench/results anew but what needs more than this machine has, and the tables of the pages: up to three hours with the
+# machine to itself. Started again, it goes on where it was stopped; ONLY chooses steps (`scripts/results.py --list`).
+ONLY ?=
+results: $(CORE) .venv/.text build/mnist.tacit
+	.venv/bin/python scripts/results.py $(if $(ONLY),--only $(ONLY))
+
 # SecretFlow SPU beside Tacit, in turns (docs/guides/peers.md). Needs 1 GB for SPU and about half an hour, with the machine to itself.
 PEERS ?= operators networks
 peers: $(CORE) .venv/.text .venv-peers/.packages
@@ -297,8 +303,9 @@ build/venv-models/.shipped: build/venv-models/.packages requirements/shipped.loc
 	.venv-peers/$(INSTALL) requirements/peers.lock
 	touch $@
 
+# Built without optimisation, in a third of the time: a check takes two seconds all the same.
 .tools/bin/cargo-deny:
-	cargo install --locked --root .tools cargo-deny@$(CARGO_DENY)
+	cargo install --locked --debug --root .tools cargo-deny@$(CARGO_DENY)
 
 .tools/valgrind:
 	apt-get update --quiet

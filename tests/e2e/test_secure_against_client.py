@@ -1,11 +1,15 @@
 """Models that are secure against their client: compiled, run, served, and what is refused of them."""
 
+import numpy as np
 import pytest
-from conftest import ASSETS
+import real_networks
+from conftest import ASSETS, DATA
 from test_serving import serving
 
 DIGITS = ASSETS / "mnist_digits.npz"
 MODE = ("--secure-against", "client")
+MOST = {"minionn": 300e6, "resnet20": 340e6}
+"""Networks of CIFAR-10, and the bytes that a run of them stays below."""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,24 @@ def test_convolutions_and_maximum_pools_are_exact(tacit, tmp_path, one_digit):
     run = tacit("run", path, one_digit, "--json").json
     assert (run["output"], run["max_error"]) == ([7], 0)
     assert facts(run) == facts(run["predicted"])
+
+
+@pytest.mark.parametrize(("name", "most"), MOST.items())
+def test_residual_sums_and_average_pools_are_exact(tacit, tmp_path, name, most):
+    """Few images calibrate: this is about operators and costs."""
+    if not (DATA / "models").exists():
+        pytest.skip(f"{DATA} has no models: {name} is not checked")
+    network, path = real_networks.NETWORKS[name], tmp_path / "x.tacit"
+    test, calibration = real_networks.images(network.data, DATA)
+    np.savez(tmp_path / "calibration.npz", x=calibration.x[::8])
+    np.savez(tmp_path / "one.npz", x=test.x[:1])
+    (tmp_path / "pixels.json").write_text(network.preprocessing.to_json())
+    options = ("--calibrate", tmp_path / "calibration.npz", "--preprocess", tmp_path / "pixels.json")
+    assert tacit("compile", DATA / "models" / network.file, "-o", path, *options, *MODE, seconds=300).code == 0
+    run = tacit("run", path, tmp_path / "one.npz", "--json", seconds=300).json
+    assert (run["max_error"], run["equal_outputs"], run["secure_against"]) == (0, 1, "client")
+    assert facts(run) == facts(run["predicted"])
+    assert sum(run["bytes"].values()) < most
 
 
 def test_server_and_client_say_it(tacit, checked, one_digit):

@@ -1,6 +1,7 @@
 """What a fleet must stand: kills, replacement and scaling under load. Each gives the numbers that say whether it did.
 
-`python tests/fleet/scenarios.py build/mnist.tacit FOLDER [kills|rolling|scaling|doors|...]` prints them at full size.
+`python tests/fleet/scenarios.py MODEL.tacit FOLDER [kills|rolling|scaling|doors|...]` prints them at full size. Answers
+are compared with the interpreter's bit for bit, so the model is one of `tacit compile --rounding exact`.
 """
 
 import json
@@ -238,6 +239,8 @@ FULL = {
 def main() -> None:
     """Print the numbers of each scenario at full size."""
     model, folder, wanted = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:] or list(FULL)
+    if Model(model).inspect()["options"]["rounding"] != "exact":
+        sys.exit(f"{model} rounds at random, so answers differ from the interpreter's: compile with --rounding exact")
     for name in wanted:
         scenario, replicas, sessions, clients = FULL[name]
         place = folder / name

@@ -1,11 +1,26 @@
 """The workloads of HomomorphicEncryption.org: stages of a session, and the networks that stand for theirs."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from tacit_lab.heorg import digits, faces, sentences
-from tacit_lab.heorg.contract import COMPUTED, GIB, INPUT_BYTES, KEY_BYTES, KEYS, MODEL, RESULT_BYTES, measurement, size
+from tacit_lab.heorg.contract import (
+    COMPUTED,
+    GIB,
+    INPUT_BYTES,
+    KEY_BYTES,
+    KEYS,
+    MODEL,
+    RESULT_BYTES,
+    Workload,
+    measurement,
+    quality,
+    size,
+    write,
+)
 from tacit_lab.reproduce import heorg
 
 
@@ -23,10 +38,25 @@ def test_stages_hold_all_of_a_session():
     # Making the model file needs no client, on either side.
     assert found.seconds == 2.125
     assert found.sizes == {KEY_BYTES: 1500, INPUT_BYTES: 203, RESULT_BYTES: 5040}
-    content = found.content()
+    said = quality(97, 100)
+    content = found.content(Workload("mlp", "mnist", "small", said))
+    assert (content["model_name"], content["dataset_name"], content["Server Reported"]) == ("mlp", "mnist", {})
+    assert content["Quality"] == {
+        "Encrypted model quality": {"correct_predictions": 97, "total_samples": 100, "accuracy": 0.97}
+    }
     assert content["Timing"] == {KEYS: "0.2500s", MODEL: "3.0000s", COMPUTED: "1.8750s", "Total": "5.1250s"}
     assert content["Bandwidth"] == {KEY_BYTES: "1.5K", INPUT_BYTES: "203B", RESULT_BYTES: "4.9K"}
     assert [size(each) for each in (1.4 * GIB, 5.2 * 2**20, 367_411)] == ["1.4G", "5.2M", "358.8K"]
+
+
+def test_files_are_laid_out_as_their_harness_does(tmp_path):
+    given = measurement(report(), 3.0)
+    run = heorg.besides("1 digit", Workload("mlp", "mnist"), given, report())
+    assert write([{"name": "no run of theirs"}, run], tmp_path) == [tmp_path / "measurements/single/results-1.json"]
+    written = json.loads((tmp_path / "measurements/single/results-1.json").read_text())
+    assert written == given.content(Workload("mlp", "mnist"))
+    # One input has no accuracy.
+    assert "Quality" not in written
 
 
 def test_rows_stand_beside_the_stages_of_the_reference():

@@ -1,5 +1,6 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+mod checked;
 mod garbled;
 mod oblivious;
 mod shared;
@@ -16,6 +17,7 @@ use wire::{Channel, Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
+pub use checked::checked_network;
 pub use garbled::garbled_step;
 pub use oblivious::ot_corrections;
 pub use shared::shared_ciphertexts;

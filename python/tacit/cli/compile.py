@@ -51,7 +51,7 @@ class CompileOptions:
         Literal["client"] | None,
         typer.Option(
             help="client: a client that sends anything learns no more of the weights than its results say, by a check "
-            "before them; for chains of linear layers, ReLUs and maximum pools, and with open points of its proof "
+            "before them; for linear layers, ReLUs, pools and residual sums, and with open points of its proof "
             "(docs/protocols/malicious-client.md). Default: both parties are to follow the protocol."
         ),
     ] = None

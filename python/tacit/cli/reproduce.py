@@ -26,6 +26,10 @@ class ReproduceOptions:
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.png|svg|pdf", help="Draw the figure that belongs to the table.")
     ] = None
+    measurements: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Of a table of heorg-*: also write the files of its benchmark's harness."),
+    ] = None
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="Data sets and models, for tables of accuracy.")] = DATA
     listed: Annotated[bool, typer.Option("--list", help="Name all tables, what they need, and their minutes.")] = False
     every: Annotated[bool, typer.Option("--all", help="Every table in turn, into a folder with a document.")] = False

@@ -9,6 +9,8 @@ back the encrypted result. Making the model file stands under model preprocessin
 (data sets, quality) are left out of all sums.
 """
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 KEYS, MODEL = "Key Generation", "Encrypted model preprocessing"
@@ -49,14 +51,50 @@ class Measurement(NamedTuple):
         """The sum over all stages but that of the model."""
         return sum(seconds for stage, seconds in self.stages.items() if stage != MODEL)
 
-    def content(self) -> dict[str, Any]:
+    def content(self, workload: "Workload") -> dict[str, Any]:
         """The file of a run as their harness writes it, in its units."""
         timing = {stage: f"{seconds:.4f}s" for stage, seconds in self.stages.items()}
         total = f"{sum(self.stages.values()):.4f}s"
+        quality = {} if workload.quality is None else {"Quality": {"Encrypted model quality": workload.quality}}
         return {
+            "model_name": workload.model,
+            "dataset_name": workload.data,
             "Timing": {**timing, "Total": total},
             "Bandwidth": {what: size(each) for what, each in self.sizes.items()},
+            **quality,
+            "Server Reported": {},
         }
+
+
+class Workload(NamedTuple):
+    """What a file of their harness says besides: names of model and data, the size, and how many answers are right."""
+
+    model: str
+    data: str
+    instance: str = "single"
+    quality: dict[str, float] | None = None
+
+    @property
+    def file(self) -> str:
+        """Where their harness puts the first run."""
+        return f"measurements/{self.instance}/results-1.json"
+
+
+def quality(right: int, inputs: int) -> dict[str, float]:
+    """Right answers among so many inputs (above 0), as their harness says it."""
+    return {"correct_predictions": right, "total_samples": inputs, "accuracy": right / inputs}
+
+
+def write(measured: list[dict[str, Any]], folder: Path) -> list[Path]:
+    """Write the files of runs into a folder as their harness lays them out; gives their paths."""
+    written = []
+    for run in measured:
+        if "file" in run:
+            path = folder / run["file"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(run["measurement"], indent=2) + "\n", encoding="utf-8")
+            written.append(path)
+    return written
 
 
 def measurement(report: dict[str, Any], compile_seconds: float) -> Measurement:

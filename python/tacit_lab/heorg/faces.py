@@ -5,14 +5,15 @@ embedding of 128 values at the end, here with batch norms folded. A pair of face
 score is the cosine of their embeddings, which the client computes. Inputs: float32 (N, 3, 112, 112), within -1 and 1.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
-SIDE, EMBEDDING, LEAK = 112, 128, 0.25
+from tacit_lab.random_networks import Builder, Window
+
+SIDE, EMBEDDING = 112, 128
 
 
 class Stage(NamedTuple):
@@ -28,67 +29,29 @@ STAGES = (Stage(2, 64, 5, 2), Stage(4, 128, 1, 2), Stage(2, 128, 6, 1), Stage(4,
 STEM, HEAD = 64, 512
 
 
-class Builder:
-    """Nodes and constants; every method reads a tensor by name and gives that of its result."""
-
-    def __init__(self, seed: int) -> None:
-        """An empty graph, whose weights follow from `seed`."""
-        self.random = np.random.default_rng(seed)
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
-
-    def constant(self, name: str, value: NDArray[np.float32]) -> str:
-        """Store weights."""
-        self.constants.append(numpy_helper.from_array(value, name))
-        return name
-
-    def add(self, operator: str, *read: str, **attributes: Any) -> str:
-        """One node."""
-        name = f"{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(read), [name], name=name, **attributes))
-        return name
-
-    def conv(self, x: str, shape: tuple[int, int, int], stride: int = 1, group: int = 1, pad: int | None = None) -> str:
-        """A convolution from and to so many channels with a square kernel, which keeps sizes but for the stride."""
-        given, made, kernel = shape
-        fan = given // group * kernel * kernel
-        weight = self.random.standard_normal((made, given // group, kernel, kernel)) * np.sqrt(2 / fan)
-        names = [f"conv{len(self.nodes)}.weight", f"conv{len(self.nodes)}.bias"]
-        bias = 0.1 * self.random.standard_normal(made)
-        parts = [self.constant(name, part.astype(np.float32)) for name, part in zip(names, (weight, bias), strict=True)]
-        pads = [kernel // 2 if pad is None else pad] * 4
-        return self.add("Conv", x, *parts, group=group, strides=[stride] * 2, pads=pads, kernel_shape=[kernel] * 2)
-
-    def activated(self, x: str, channels: int) -> str:
-        """PReLU with a slope for each channel."""
-        slopes = (LEAK * self.random.uniform(0.5, 1.5, (channels, 1, 1))).astype(np.float32)
-        return self.add("PRelu", x, self.constant(f"prelu{len(self.nodes)}.slope", slopes))
-
-    def bottleneck(self, x: str, given: int, made: int, expansion: int, stride: int) -> str:
-        """Wider, by its own channel, and narrow again; added to what it read where the shape is the same."""
-        wide = given * expansion
-        inner = self.activated(self.conv(x, (given, wide, 1)), wide)
-        inner = self.activated(self.conv(inner, (wide, wide, 3), stride, group=wide), wide)
-        inner = self.conv(inner, (wide, made, 1))
-        return self.add("Add", x, inner) if stride == 1 and given == made else inner
+def bottleneck(graph: Builder, x: str, channels: tuple[int, int], expansion: int, stride: int) -> str:
+    """Wider, by its own channel, and narrow again; added to what it read where the shape is the same."""
+    given, made = channels
+    wide = given * expansion
+    inner = graph.sloped(graph.conv(x, (given, wide), 1), wide)
+    inner = graph.sloped(graph.conv(inner, (wide, wide), Window(3, 3, stride), group=wide), wide)
+    inner = graph.conv(inner, (wide, made), 1)
+    return graph.add("Add", x, inner) if stride == 1 and given == made else inner
 
 
 def network(seed: int = 0) -> onnx.ModelProto:
     """From faces (N, 3, 112, 112) to embeddings (N, 128)."""
     graph = Builder(seed)
-    x = graph.activated(graph.conv("x", (3, STEM, 3), 2), STEM)
-    x, channels = graph.activated(graph.conv(x, (STEM, STEM, 3), group=STEM), STEM), STEM
+    x = graph.sloped(graph.conv("x", (3, STEM), Window(3, 3, 2)), STEM)
+    x, channels = graph.sloped(graph.conv(x, (STEM, STEM), 3, group=STEM), STEM), STEM
     for stage in STAGES:
         for at in range(stage.repeats):
-            x = graph.bottleneck(x, channels, stage.channels, stage.expansion, stage.stride if at == 0 else 1)
-            channels = stage.channels
-    x = graph.activated(graph.conv(x, (channels, HEAD, 1)), HEAD)
-    x = graph.conv(x, (HEAD, HEAD, SIDE // 16), group=HEAD, pad=0)
-    x = graph.add("Flatten", graph.conv(x, (HEAD, EMBEDDING, 1)))
-    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, SIDE, SIDE])
-    made = helper.make_tensor_value_info(x, TensorProto.FLOAT, ["N", EMBEDDING])
-    built = helper.make_graph(graph.nodes, "mobile-face-net", [given], [made], graph.constants)
-    return helper.make_model(built, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+            stride = stage.stride if at == 0 else 1
+            x, channels = bottleneck(graph, x, (channels, stage.channels), stage.expansion, stride), stage.channels
+    x = graph.sloped(graph.conv(x, (channels, HEAD), 1), HEAD)
+    x = graph.conv(x, (HEAD, HEAD), Window(SIDE // 16, SIDE // 16, pads=(0, 0, 0, 0)), group=HEAD)
+    x = graph.add("Flatten", graph.conv(x, (HEAD, EMBEDDING), 1))
+    return graph.model("mobile-face-net", (3, SIDE, SIDE), x, (EMBEDDING,))
 
 
 def pairs(count: int, seed: int = 0) -> NDArray[np.float32]:

@@ -8,6 +8,7 @@ from tacit.errors import MisuseError
 from tacit.report import terminal
 from typer.exceptions import Exit
 
+from tacit_lab.heorg import contract
 from tacit_lab.reproduce import tables
 from tacit_lab.reproduce.harness.document import document, publish
 from tacit_lab.reproduce.harness.listing import listing, listing_table
@@ -23,6 +24,8 @@ def reproduce(options: ReproduceOptions, json: bool) -> None:
         raise MisuseError(f"say one of --list, --all or a table: {', '.join(TABLES)}")
     if not options.every and (options.only is not None or options.again or options.output != FOLDER):
         raise MisuseError("--output, --only and --again belong to --all")
+    if options.measurements is not None and (options.table is None or not options.table.startswith("heorg-")):
+        raise MisuseError("--measurements belongs to a table of heorg-*, whose benchmarks have a harness with files")
     if options.listed:
         show_list(options.data, json)
     elif options.every:
@@ -49,6 +52,9 @@ def show_table(name: str, options: ReproduceOptions, json: bool) -> None:
         content = tables.reproduce(name, options.full, options.data)
     if figure is not None:
         tables.draw(content, figure)
+    if options.measurements is not None:
+        for path in contract.write(content["measured"], options.measurements):
+            terminal.note(f"wrote {path}")
     if json:
         terminal.emit_json(content)
         return

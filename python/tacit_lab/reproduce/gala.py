@@ -6,17 +6,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tacit.data.examples import Examples
-from tacit.data.preprocess import PRESETS
-from tacit.errors import MisuseError
 from tacit.measure.architectures import ARCHITECTURES, Layer
-from tacit.measure.evaluation import Reference, simulated
 from tacit.measure.he_operations import count, plan_architecture
 from tacit.measure.operation import OperationPair, bench_operation
-from tacit.model import Model
 
-from tacit_lab.cifar import pixels
 from tacit_lab.he_operation_counts import timed
+from tacit_lab.reproduce.cifar10 import Trained, scores
 from tacit_lab.reproduce.paper import Rows, row
 
 SLOTS = 2048
@@ -233,34 +228,17 @@ FIXED = (
     ("AlexNet (ours: MiniONN's network)", 78.89, 78.43, "delphi_minionn_cifar10_relu.onnx", "unit"),
 )
 """Networks of the paper with their accuracy in fixed and in floating point, and those that we have weights of."""
-CALIBRATION, IMAGES = 300, 200
-"""Training images that calibrate, and test images of the quick table."""
+IMAGES = 200
+"""Test images of the quick table."""
 
 
 def gala_accuracy(full: bool, data: Path) -> dict[str, Any]:
     """Table XIII, with the networks that there are weights of: fixed against floating point."""
-    archive = data / "cifar10" / "cifar10_test.npz"
-    if not archive.exists():
-        raise MisuseError(f"{archive} does not exist; --data names the folder with cifar10 and models")
     rows: Rows = []
     with TemporaryDirectory() as folder:
         for name, fixed, floating, file, preset in FIXED:
             path = Path(folder) / "model.tacit"
-            top1 = scores(data, file, preset, path, None if full else IMAGES)
+            top1 = scores(data, Trained(file, preset, "gala"), path, None if full else IMAGES)
             rows.append(row(f"{name}, fixed point", fixed, 100 * top1["top1"], "%"))
             rows.append(row(f"{name}, floating point", floating, 100 * top1["float_top1"], "%"))
     return {"rows": rows, "measured": []}
-
-
-def scores(data: Path, file: str, preset: str, path: Path, images: int | None) -> dict[str, Any]:
-    """Accuracy of the integers and of the float model on the first test images of CIFAR-10."""
-    from tacit.compiler.compiler import Options, compile_model
-
-    def examples(archive: str, count: int | None) -> Examples:
-        x, y = pixels(data / "cifar10" / archive)
-        return Examples(PRESETS[preset].inputs(x[:count].transpose(0, 2, 3, 1)), y[:count])
-
-    source = data / "models" / file
-    seen = examples("cifar10_train_50k.npz", CALIBRATION).x
-    compile_model(source, path, seen, options=Options(suite="gala"))
-    return simulated(Model(path), examples("cifar10_test.npz", images), Reference(source))

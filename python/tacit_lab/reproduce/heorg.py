@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ from tacit_lab.heorg.contract import (
     RESULT_BYTES,
     Measurement,
     Reference,
+    Workload,
     measurement,
+    quality,
 )
 from tacit_lab.reproduce.paper import Rows, row
 
@@ -84,8 +86,10 @@ SEEN = 8
 """Random inputs that calibrate networks with random weights."""
 STORED = {name: Path(f"bench/results/papers/{name}.json") for name in ("heorg-bert", "heorg-face")}
 """What the full tables found of networks that take longer than a quick one may."""
-QUICK = 2
-"""Sizes of the quick table."""
+INSTANCES, QUICK = ("single", "small", "medium"), 2
+"""How their harness calls the sizes of MNIST, and how many of them the quick table has."""
+SENTENCES, PORTRAITS = Workload("bert-base", "mrpc"), Workload("mobilefacenet", "lfw")
+"""Their names; inputs here are random, since no cost depends on them."""
 
 
 def rows(theirs: Reference, ours: Measurement, right: float | None = None) -> Rows:
@@ -110,10 +114,10 @@ def middle(model: Model, x: NDArray[np.float32], y: NDArray[np.int64] | None, ru
     return found[len(found) // 2]
 
 
-def besides(theirs: Reference, ours: Measurement, report: dict[str, Any]) -> dict[str, Any]:
+def besides(name: str, workload: Workload, ours: Measurement, report: dict[str, Any]) -> dict[str, Any]:
     """What has no number of theirs: the file of the run as their harness writes it, rounds, memory, exactness."""
-    kept = {name: report[name] for name in ("rounds", "max_error", "peak_memory_bytes", "cpu_seconds")}
-    return {"name": theirs.name, "measurement": ours.content(), **kept}
+    kept = {key: report[key] for key in ("rounds", "max_error", "peak_memory_bytes", "cpu_seconds")}
+    return {"name": name, "file": workload.file, "measurement": ours.content(workload), **kept}
 
 
 def mnist(full: bool, data: Path) -> dict[str, Any]:
@@ -133,33 +137,42 @@ def mnist(full: bool, data: Path) -> dict[str, Any]:
         before = perf_counter()
         compile_model(source, path, seen[:CALIBRATION])
         compiled, model = perf_counter() - before, Model(path)
-        for theirs in MNIST if full else MNIST[:QUICK]:
+        for theirs, instance in zip(MNIST if full else MNIST[:QUICK], INSTANCES, strict=False):
             chosen = slice(0, theirs.inputs)
             run = middle(model, asked[chosen], labels[chosen], RUNS if theirs.inputs == 1 else 1)
             ours = measurement(run.report, compiled)
-            right = float(np.mean(run.prediction.classes == labels[chosen]))
-            lines += rows(theirs, ours, right)
-            found.append(besides(theirs, ours, run.report))
+            right = int(np.sum(run.prediction.classes == labels[chosen]))
+            lines += rows(theirs, ours, right / theirs.inputs)
+            said = None if theirs.inputs == 1 else quality(right, theirs.inputs)
+            found.append(besides(theirs.name, Workload("mlp", "mnist", instance, said), ours, run.report))
     return {"rows": lines, "measured": found, "note": TALKS}
 
 
-def measured(theirs: Reference, source: Any, seen: NDArray[np.float32], x: NDArray[np.float32]) -> dict[str, Any]:
-    """A network with random weights, given as ONNX, on inputs `x` (N, *shape) of one session."""
+class Case(NamedTuple):
+    """A network with random weights, given as ONNX, inputs (N, *shape) that calibrate it, and those of one session."""
+
+    source: Any
+    seen: NDArray[np.float32]
+    x: NDArray[np.float32]
+
+
+def measured(theirs: Reference, workload: Workload, case: Case) -> dict[str, Any]:
+    """A network beside the reference."""
     import onnx
     from tacit.compiler.compiler import compile_model
 
     with TemporaryDirectory() as folder:
         path, made = Path(folder) / "network.onnx", Path(folder) / "network.tacit"
-        onnx.save(source, path)
+        onnx.save(case.source, path)
         before = perf_counter()
-        compile_model(path, made, seen)
+        compile_model(path, made, case.seen)
         compiled = perf_counter() - before
-        run = middle(Model(made), x, None, RUNS)
+        run = middle(Model(made), case.x, None, RUNS)
     ours = measurement(run.report, compiled)
-    found = besides(theirs, ours, run.report)
-    if len(x) == 2 and run.prediction.logits is not None:
+    found = besides(theirs.name, workload, ours, run.report)
+    if len(case.x) == 2 and run.prediction.logits is not None:
         found["score"] = faces.score(run.prediction.logits)
-    return {"rows": rows(theirs, ours), "measured": found, "note": f"random weights, for the cost only; {TALKS}"}
+    return {"rows": rows(theirs, ours), "measured": [found], "note": f"random weights, for the cost only; {TALKS}"}
 
 
 def or_stored(name: str, full: bool, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -181,7 +194,7 @@ def bert(full: bool, data: Path) -> dict[str, Any]:
     def make() -> dict[str, Any]:
         source = sentences.network(shape, LAYERS, TOKENS, LABELS)
         given = sentences.states(shape, TOKENS, SEEN + 1)
-        return measured(MRPC, source, given[:SEEN], given[SEEN:])
+        return measured(MRPC, SENTENCES, Case(source, given[:SEEN], given[SEEN:]))
 
     return or_stored("heorg-bert", full, make)
 
@@ -190,4 +203,6 @@ def face(full: bool, data: Path) -> dict[str, Any]:
     """Two faces as inputs of one session, of whose embeddings the client computes the score; `data` is not read."""
     del data
     given = faces.pairs(SEEN)
-    return or_stored("heorg-face", full, lambda: measured(FACES, faces.network(), given[2:], given[:2]))
+    return or_stored(
+        "heorg-face", full, lambda: measured(FACES, PORTRAITS, Case(faces.network(), given[2:], given[:2]))
+    )

@@ -35,6 +35,7 @@ from tacit_lab.reproduce.heorg import mnist as heorg_mnist
 from tacit_lab.reproduce.lola import table_1 as lola_table_1
 from tacit_lab.reproduce.lola import table_3 as lola_table_3
 from tacit_lab.reproduce.lola import table_4 as lola_table_4
+from tacit_lab.reproduce.mlperf_tiny import table as mlperf_tiny
 from tacit_lab.reproduce.paper import Minutes, Table
 from tacit_lab.reproduce.peers import networks, operators
 from tacit_lab.reproduce.trees import tables as tree_tables
@@ -45,11 +46,12 @@ from tacit_lab.reproduce.ufo import table_5 as ufo_table_5
 MNIST, CIFAR, CALIBRATION, GLUE = (
     DataFile(name) for name in ("mnist/mnist.npz", "cifar10/cifar10_test.npz", "cifar10/cifar10_train_50k.npz", "glue")
 )
-CRYPTONETS, MINIONN, RESNET20, RESNET32, SQUEEZENET = (
+CRYPTONETS, MINIONN, RESNET8, RESNET20, RESNET32, SQUEEZENET = (
     DataFile(f"models/{name}.onnx")
     for name in (
         "cryptonets_mnist",
         "delphi_minionn_cifar10_relu",
+        "mlperf_tiny_resnet8_cifar10",
         "resnet20_cifar10",
         "resnet32_cifar10",
         "squeezenet_v1.0_deepcompressed",
@@ -176,6 +178,13 @@ TABLES = {
         Minutes(0.1, 5),
         (MNIST, CRYPTONETS, STORED_LOLA),
         (MNIST, CRYPTONETS, CIFAR, CALIBRATION),
+    ),
+    "mlperf-tiny": Table(
+        "MLPerf Tiny, closed division",
+        "four networks for small devices, run privately",
+        mlperf_tiny,
+        Minutes(0.3, 1),
+        (CIFAR, CALIBRATION, RESNET8),
     ),
     "trees": Table(
         "weirwood and Kangaroo", "decision trees of their sizes", tree_tables, Minutes(0.3, 3), seed=FOREST_SEED

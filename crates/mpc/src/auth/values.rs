@@ -89,6 +89,16 @@ impl Values {
         Ok(Self::new(values, tags, self.modulus))
     }
 
+    /// Returns the sums with `others`.
+    ///
+    /// # Errors
+    /// [`wire::Error::Internal`] for other lengths or moduli.
+    pub fn more(&self, others: &Self) -> Result<Self> {
+        same((self.len(), self.modulus), (others.len(), others.modulus))?;
+        let [values, tags] = [(&self.values, &others.values), (&self.tags, &others.tags)].map(sums);
+        Ok(Self::new(values, tags, self.modulus))
+    }
+
     /// Returns the integers with a public constant added to each.
     #[must_use]
     pub fn plus(&self, constants: &[u128]) -> Self {
@@ -161,6 +171,15 @@ impl Keys {
         Ok(Self::new(differences((&self.betas, &others.betas)), self.modulus))
     }
 
+    /// As [`Values::more`].
+    ///
+    /// # Errors
+    /// [`wire::Error::Internal`] for other lengths or moduli.
+    pub fn more(&self, others: &Self) -> Result<Self> {
+        same((self.len(), self.modulus), (others.len(), others.modulus))?;
+        Ok(Self::new(sums((&self.betas, &others.betas)), self.modulus))
+    }
+
     /// As [`Values::plus`].
     #[must_use]
     pub fn plus(&self, constants: &[u128], keys: &MacKeys) -> Self {
@@ -198,6 +217,10 @@ impl Keys {
 
 fn differences((words, others): (&Vec<u128>, &Vec<u128>)) -> Vec<u128> {
     words.iter().zip(others).map(|(word, other)| word.wrapping_sub(*other)).collect()
+}
+
+fn sums((words, others): (&Vec<u128>, &Vec<u128>)) -> Vec<u128> {
+    words.iter().zip(others).map(|(word, other)| word.wrapping_add(*other)).collect()
 }
 
 fn shifted(words: &[u128], shift: u32) -> Vec<u128> {

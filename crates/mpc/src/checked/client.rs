@@ -22,6 +22,8 @@ use crate::share::Share;
 struct Run {
     ots: ReceiverBatch,
     key: ClientKey,
+    /// What it entered, and the results of each layer.
+    made: Vec<Values>,
     /// The integers that the check finds to be zero.
     relations: Vec<Values>,
     /// The integers that the check finds to be small.
@@ -79,17 +81,19 @@ fn upto_check(
     if input.len() != network.inputs() || ots.len() != network.ots() {
         return Err(Error::misuse("inputs or correlations that do not fit their network"));
     }
-    let (mut run, mut z) = Run::begin(ch, network, ots, input, worker, conduct)?;
+    let mut run = Run::begin(ch, network, ots, input, worker, conduct)?;
     for (at, stage) in network.stages.iter().enumerate() {
-        z = run.stage(ch, (at, stage), &z, worker, conduct)?;
+        let made = run.stage(ch, (at, stage), worker, conduct)?;
+        run.made.push(made);
     }
+    let results = run.made.last().map(Values::values).unwrap_or_default();
     let low = |value: &u128| *value as u64 & mask(network.result_bits);
-    let words = Zeroizing::new(z.values().iter().map(low).collect());
+    let words = Zeroizing::new(results.iter().map(low).collect());
     Ok((run, words))
 }
 
 impl Run {
-    /// Everything before the first layer, whose tagged inputs are returned.
+    /// Everything before the first layer.
     fn begin(
         ch: &mut Channel,
         network: &Network,
@@ -97,7 +101,7 @@ impl Run {
         input: &[i64],
         worker: &mut Worker<'_>,
         conduct: &dyn Conduct,
-    ) -> Result<(Self, Values)> {
+    ) -> Result<Self> {
         let Tags { inputs, covers, masks } = &network.tags;
         let (low, bits) = (network.entered.low, network.entered.bits);
         let moved = |x: &i64| x.wrapping_sub(low) as u64 & mask(bits);
@@ -118,7 +122,7 @@ impl Run {
         let masks = [mask_of()?, mask_of()?];
         let key = key.publish(ch)?;
         let relations = vec![key.relation().clone()];
-        Ok((Self { ots, key, relations, errors: Vec::new(), masks, covers }, x))
+        Ok(Self { ots, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
     }
 
     /// One layer and its circuits.
@@ -126,13 +130,17 @@ impl Run {
         &mut self,
         ch: &mut Channel,
         (at, stage): (usize, &Stage),
-        z: &Values,
         worker: &mut Worker<'_>,
         conduct: &dyn Conduct,
     ) -> Result<Values> {
         let change = |fresh: &mut Fresh| conduct.ciphertext(at, fresh);
-        let (phases, errors) = linear::client_with(ch, &stage.layer, &self.key, z, worker, change)?;
+        let (layer, plain) = (&stage.layer, stage.layer.plain_bits());
+        let z = stage.input.values(&self.made, plain)?;
+        let (mut phases, errors) = linear::client_with(ch, layer, &self.key, &z, worker, change)?;
         self.errors.extend(errors);
+        if let Some(addend) = &stage.addend {
+            phases = addend.to_phases(&self.made, plain, &phases)?;
+        }
         let bits = stage.layer.phase_bits();
         let low = |phase: &u128| *phase as u64 & mask(bits);
         let mut words: Zeroizing<Vec<u64>> =

@@ -54,11 +54,13 @@ impl Network {
         stages.and(Unit::Keyed, degree)
     }
 
-    /// Returns the bytes that a party holds at most, about: tagged errors of all ciphertexts, keys and tables.
+    /// Returns the bytes that a party holds at most, about: tagged errors of all ciphertexts, tagged results of
+    /// all layers, keys and tables.
     pub fn memory(&self) -> u64 {
         let ciphertexts: usize = self.layers().map(Layer::ciphertexts).sum();
-        let errors = 32 * (ciphertexts as u64) * self.params.degree() as u64;
-        errors + 32 * self.ots() as u64 + self.cost().bytes()
+        let results: usize = self.stages.iter().map(|stage| stage.circuits.count()).sum();
+        let tagged = (ciphertexts as u64) * self.params.degree() as u64 + results as u64;
+        32 * tagged + 32 * self.ots() as u64 + self.cost().bytes()
     }
 }
 

@@ -19,6 +19,7 @@ mod client;
 mod conduct;
 mod cost;
 mod network;
+mod operand;
 mod server;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -29,4 +30,5 @@ pub use client::client;
 pub use client::client_as;
 pub use conduct::{Conduct, Honest};
 pub use network::{Block, Entered, Network, Shown};
+pub use operand::Operand;
 pub use server::server;

@@ -5,6 +5,7 @@ use graph::{Linear, Rounding};
 use he::rlwe::{EXACT_BITS, Params, TABLE};
 use wire::{Error, Result};
 
+use super::operand::{Addend, Operand};
 use crate::auth::{COMBINATIONS, COVER_BITS, key_ots};
 use crate::garbled::checked::Checked;
 use crate::garbled::{Clip, Function};
@@ -34,6 +35,10 @@ pub struct Entered {
 pub struct Block<'a> {
     /// The layer.
     pub linear: &'a Linear,
+    /// The operand that it reads.
+    pub input: Operand,
+    /// The operand that is added to its accumulators, each integer times [`Linear::addend`].
+    pub addend: Option<Operand>,
     /// Bits of what it leaves when it has dropped its low bits.
     pub out_bits: u32,
     /// The positions that each window of its maximum pool sees, if it has one.
@@ -66,6 +71,8 @@ pub struct Network {
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) layer: Layer,
+    pub(super) input: Operand,
+    pub(super) addend: Option<Addend>,
     pub(super) phases: BitTags,
     pub(super) circuits: Checked,
 }
@@ -81,11 +88,12 @@ pub(super) struct Tags {
 }
 
 impl Network {
-    /// Plans `layers` one after another on what is `entered`, of which the client is `shown` something.
+    /// Plans `layers` one after another, each reading what is `entered` or the results of layers before it. The
+    /// client is `shown` something of the last.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for no layers, for layers that do not follow each other or do not round exactly, and
-    /// for widths that no parameters hold.
+    /// [`Error::Misuse`] for no layers, for layers that read what is not there or do not round exactly, for
+    /// results that no layer reads, and for widths that no parameters hold.
     pub fn new(entered: Entered, layers: &[Block<'_>], shown: Shown) -> Result<Self> {
         let mut refused = Error::misuse("a network without layers");
         for (degree, bits) in TABLE {
@@ -100,26 +108,23 @@ impl Network {
 
     fn with(params: Params, entered: Entered, layers: &[Block<'_>], shown: Shown) -> Result<Self> {
         let modulus = params.modulus_bits() + ALPHA_BITS;
-        let mut stages: Vec<Stage> = Vec::with_capacity(layers.len());
-        for (at, block) in layers.iter().enumerate() {
-            let stage = match layers.get(at + 1) {
-                Some(next) => Stage::new(params, block, next.plain_bits())?,
-                None => Stage::last(params, block, shown)?,
-            };
-            let before = stages.last().map_or(entered.count, |stage| stage.circuits.count());
-            if stage.layer.inputs() != before {
-                return Err(Error::misuse("layers that do not follow each other"));
-            }
-            stages.push(stage);
-        }
-        let Some((first, last)) = layers.first().zip(layers.last()) else {
+        let rings = rings(layers)?;
+        let Some((last, before)) = layers.split_last() else {
             return Err(Error::misuse("a network without layers"));
         };
-        if !(1..=32).contains(&entered.bits) || first.plain_bits() < entered.bits {
+        let mut stages: Vec<Stage> = Vec::with_capacity(layers.len());
+        let mut counts = vec![entered.count];
+        for (block, to) in before.iter().zip(rings.get(1..).unwrap_or_default()) {
+            stages.push(Stage::new(params, block, *to)?.reading(&counts)?);
+            counts.extend(stages.last().map(|stage| stage.circuits.count()));
+        }
+        stages.push(Stage::last(params, last, shown)?.reading(&counts)?);
+        let of_input = rings.first().copied().unwrap_or_default();
+        if !(1..=32).contains(&entered.bits) || of_input < entered.bits {
             return Err(Error::misuse("inputs of more bits than their layer has"));
         }
         let tags = Tags {
-            inputs: BitTags::new(entered.count, entered.bits, first.plain_bits() + ALPHA_BITS)?,
+            inputs: BitTags::new(entered.count, entered.bits, of_input + ALPHA_BITS)?,
             covers: BitTags::new(COMBINATIONS, COVER_BITS, modulus)?,
             masks: BitTags::new(COMBINATIONS, ALPHA_BITS, ALPHA_BITS)?,
         };
@@ -175,6 +180,35 @@ impl Block<'_> {
     fn plain_bits(&self) -> u32 {
         self.out_bits + self.linear.shift
     }
+
+    /// Returns the operand that is added to the accumulators, with its multiplier.
+    fn added(&self) -> Result<Option<Addend>> {
+        match (&self.addend, self.linear.addend) {
+            (None, None) => Ok(None),
+            (Some(operand), Some(multiplier)) => {
+                Ok(Some(Addend { operand: operand.clone(), multiplier }))
+            }
+            _ => Err(Error::misuse("an addend without a multiplier, or one without the other")),
+        }
+    }
+}
+
+/// For what is entered and for the results of each layer but the last, the bits of the ring that they are
+/// shared in: those of the widest layer that reads them.
+fn rings(layers: &[Block<'_>]) -> Result<Vec<u32>> {
+    let mut rings = vec![0; layers.len()];
+    for (at, block) in layers.iter().enumerate() {
+        for operand in std::iter::once(&block.input).chain(&block.addend) {
+            match rings.get_mut(operand.from) {
+                Some(ring) if operand.from <= at => *ring = block.plain_bits().max(*ring),
+                _ => return Err(Error::misuse("a layer that reads what is not there")),
+            }
+        }
+    }
+    if rings.contains(&0) {
+        return Err(Error::misuse("results that no layer reads"));
+    }
+    Ok(rings)
 }
 
 /// Signed bits of a position among a layer's results.
@@ -202,7 +236,7 @@ impl Stage {
 
     /// The layer and its circuits, whose results are shared mod 2^to.
     fn new(params: Params, block: &Block<'_>, to: u32) -> Result<Self> {
-        let Block { linear, out_bits, windows, clip } = block;
+        let Block { linear, out_bits, windows, clip, .. } = block;
         if linear.rounding != Rounding::Exact
             || block.plain_bits() + ABOVE_ERRORS > params.modulus_bits()
         {
@@ -210,7 +244,9 @@ impl Stage {
                 "accumulators too wide to stand above errors; use fewer bits",
             ));
         }
-        let layer = linear::plan(linear, *out_bits, params)?;
+        // The layer is planned without its addend: both parties add that to the tagged phases themselves.
+        let alone = Linear { addend: None, ..Linear::clone(linear) };
+        let layer = linear::plan(&alone, *out_bits, params)?;
         let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());
         let phases = BitTags::new(layer.outputs(), phase_bits, phase_bits + ALPHA_BITS)?;
         let then = Function { drop: linear.shift + EXACT_BITS, floor: true, clip: *clip };
@@ -221,7 +257,19 @@ impl Stage {
                 Checked::maximum((layer.outputs(), windows), from, result_bits, then, to)?
             }
         };
-        Ok(Self { layer, phases, circuits })
+        let (input, addend) = (block.input.clone(), block.added()?);
+        Ok(Self { layer, input, addend, phases, circuits })
+    }
+
+    /// The same, if it reads as many integers as it has inputs and outputs, of tensors of so many.
+    fn reading(self, counts: &[usize]) -> Result<Self> {
+        let added = self.addend.as_ref().map(|addend| addend.operand.count(counts)).transpose()?;
+        if self.input.count(counts)? != self.layer.inputs()
+            || added.is_some_and(|added| added != self.layer.outputs())
+        {
+            return Err(Error::misuse("layers that do not follow each other"));
+        }
+        Ok(self)
     }
 
     pub(super) fn and_gates(&self) -> usize {

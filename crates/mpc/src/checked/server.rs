@@ -1,12 +1,13 @@
 //! The server's end.
 
-use gc::tagged::MacKeys;
+use gc::tagged::{ALPHA_BITS, MacKeys};
 use he::rlwe::EXACT_BITS;
 use ot::SenderBatch;
 use ring::word::mask;
 use wire::{Channel, Error, Result};
 
 use super::network::{Network, Stage, Tags};
+use super::operand::{self, Held};
 use crate::auth::{
     Keys, ServerKey, SmallKeys, accept, accept_key, accept_random, check_server, key_ots,
     tag_server,
@@ -22,6 +23,8 @@ struct Run {
     ots: SenderBatch,
     keys: MacKeys,
     key: ServerKey,
+    /// Nothing of what the client entered, the results of each layer, and the keys of the client's parts.
+    made: Vec<Held>,
     relations: Vec<Keys>,
     errors: Vec<Keys>,
     masks: [Keys; 2],
@@ -44,26 +47,26 @@ pub fn server(
     if weights.len() != network.stages.len() || ots.len() != network.ots() {
         return Err(Error::misuse("weights or correlations that do not fit their network"));
     }
-    let (mut run, of_x) = Run::begin(ch, network, ots, worker)?;
-    let first = network.layers().next().ok_or_else(|| defect("a network without layers"))?;
-    let mut z = (Share::new(vec![0; network.inputs()], first.plain_bits()), of_x);
+    let mut run = Run::begin(ch, network, ots, worker)?;
     for (stage, weights) in network.stages.iter().zip(weights) {
-        z = run.stage(ch, stage, weights, &z, worker)?;
+        let made = run.stage(ch, stage, weights, worker)?;
+        run.made.push(made);
     }
-    let Run { keys, relations, errors, masks: [zeros, smalls], covers, .. } = &run;
+    let Run { keys, made, relations, errors, masks: [zeros, smalls], covers, .. } = &run;
     let small = SmallKeys { errors, masks: smalls, covers };
     check_server(ch, relations, zeros, Some(small), keys, worker.rng)?;
-    open::to_client(ch, &z.0).map(|_| ())
+    let (results, _) = made.last().ok_or_else(|| defect("a network without layers"))?;
+    open::to_client(ch, results).map(|_| ())
 }
 
 impl Run {
-    /// Everything before the first layer; returns the keys of the client's inputs.
+    /// Everything before the first layer.
     fn begin(
         ch: &mut Channel,
         network: &Network,
         mut ots: SenderBatch,
         worker: &mut Worker<'_>,
-    ) -> Result<(Self, Keys)> {
+    ) -> Result<Self> {
         let Tags { inputs, covers, masks } = &network.tags;
         let keys = MacKeys::new(*ots.delta(), worker.rng);
         let key = accept_key(ch, ots.split_off(key_ots(network.params)), network.params)?;
@@ -72,8 +75,8 @@ impl Run {
         };
         let (entered, samples) = (accepted(inputs)?, accepted(covers)?);
         let key = key.tag(ch, &keys, worker.rng)?;
-        let low = vec![network.entered.low as u128; network.inputs()];
-        let of_x = tag_server(ch, inputs, &keys, &entered, worker.rng)?.plus(&low, &keys);
+        let of_x = tag_server(ch, inputs, &keys, &entered, worker.rng)?;
+        let x = operand::entered(of_x, network.entered.low, inputs.modulus() - ALPHA_BITS, &keys);
         let covers = tag_server(ch, covers, &keys, &samples, worker.rng)?;
         let mut mask_of = || {
             let (planes, count) = (masks.bits() as usize, masks.count());
@@ -83,7 +86,7 @@ impl Run {
         let masks = [mask_of()?, mask_of()?];
         let key = key.receive(ch, &keys)?;
         let relations = vec![key.relation().clone()];
-        Ok((Self { ots, keys, key, relations, errors: Vec::new(), masks, covers }, of_x))
+        Ok(Self { ots, keys, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
     }
 
     /// One layer and its circuits: the server's shares and the keys of the client's.
@@ -92,13 +95,16 @@ impl Run {
         ch: &mut Channel,
         stage: &Stage,
         weights: &ServerWeights,
-        (z, of_z): &(Share, Keys),
         worker: &mut Worker<'_>,
-    ) -> Result<(Share, Keys)> {
-        let key = (&self.key, &self.keys);
-        let (share, phases, errors) =
-            linear::server(ch, &stage.layer, key, weights, z, of_z, worker)?;
+    ) -> Result<Held> {
+        let (layer, key, plain) = (&stage.layer, (&self.key, &self.keys), stage.layer.plain_bits());
+        let (z, of_z) = stage.input.held(&self.made, plain)?;
+        let (share, phases, errors) = linear::server(ch, layer, key, weights, &z, &of_z, worker)?;
         self.errors.extend(errors);
+        let (share, phases) = match &stage.addend {
+            None => (share, phases),
+            Some(addend) => addend.to_held(&self.made, plain, &(share, phases))?,
+        };
         let tags = &stage.phases;
         let ots = self.ots.split_off(tags.labels());
         let bits = accept(ch, ots, tags.bits() as usize, tags.count())?;

@@ -43,6 +43,12 @@ fn dense(at: usize) -> Linear {
     }
 }
 
+/// A layer that reads the one before it.
+fn block(from: usize, linear: &Linear, clip: Option<Clip>) -> Block<'_> {
+    let input = Operand { from, sums: None };
+    Block { linear, input, addend: None, out_bits: OUT, windows: None, clip }
+}
+
 impl Case {
     /// Inputs from `low` on.
     fn new(seed: u64, low: i64) -> Self {
@@ -54,7 +60,7 @@ impl Case {
             .enumerate()
             .collect::<Vec<_>>()
             .into_iter()
-            .map(|(at, linear)| Block { linear, out_bits: OUT, windows: None, clip: clip(at) })
+            .map(|(at, linear)| block(at, linear, clip(at)))
             .collect();
         let entered = Entered { count: WIDTHS[0], low, bits: 8 };
         let network = Network::new(entered, &layers, Shown::Values).unwrap();
@@ -207,10 +213,8 @@ fn what_fits_no_parameters_is_refused() {
     let wide = Linear { shift: 40, accumulator_bits: OUT + 40, ..dense(0) };
     let inexact = Linear { rounding: Rounding::Stochastic, ..dense(0) };
     let refused = |linears: &[&Linear]| {
-        let layers: Vec<Block<'_>> = linears
-            .iter()
-            .map(|linear| Block { linear, out_bits: OUT, windows: None, clip: None })
-            .collect();
+        let layers: Vec<Block<'_>> =
+            linears.iter().enumerate().map(|(at, linear)| block(at, linear, None)).collect();
         matches!(Network::new(entered, &layers, Shown::Values), Err(Error::Misuse(_)))
     };
     assert!(refused(&[]) && refused(&[&wide]) && refused(&[&inexact]) && refused(&[&dense(2)]));

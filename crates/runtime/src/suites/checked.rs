@@ -1,8 +1,10 @@
 //! Suite `checked`: convolutional networks against a client that sends anything. Commands call it
 //! `--secure-against client`.
 
+use std::collections::BTreeMap;
+
 use graph::{Graph, Linear, Node, Rounding, ops};
-use mpc::checked::{Block, Entered, Network, Shown};
+use mpc::checked::{Block, Entered, Network, Operand, Shown};
 use mpc::garbled::Clip;
 use mpc::linear::coefficient::Layer;
 use wire::{Error, Result};
@@ -26,7 +28,7 @@ pub(super) static SUITE: Suite = Suite {
 
 fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Step>> {
     settled(settings)?;
-    let (blocks, nodes) = layers(graph)?;
+    let Layers { blocks, nodes, .. } = Layers::new(graph)?;
     let [low, high] = graph.input_range;
     let distance = high.checked_sub(low).and_then(|distance| u64::try_from(distance).ok());
     let distance = distance.ok_or_else(|| Error::misuse("an input whose range is empty"))?;
@@ -63,45 +65,100 @@ fn settled(settings: Settings) -> Result<()> {
     Ok(())
 }
 
-/// The layers, and for each the node that has its weights.
-fn layers(graph: &Graph) -> Result<(Vec<Block<'_>>, Vec<usize>)> {
-    let (mut layers, mut nodes, mut last) = (Vec::<Block<'_>>::new(), Vec::new(), graph.input);
-    for (index, node) in graph.nodes.iter().enumerate() {
-        if node.inputs.as_slice() != [last] {
-            return Err(refused(node, "joins branches"));
+/// The layers of a graph as they are found, and what its tensors are of them.
+struct Layers<'a> {
+    graph: &'a Graph,
+    blocks: Vec<Block<'a>>,
+    /// For each layer the node that has its weights.
+    nodes: Vec<usize>,
+    /// What each tensor is, where it was made.
+    tensors: BTreeMap<usize, Operand>,
+    /// How many nodes read each tensor.
+    readers: BTreeMap<usize, usize>,
+}
+
+impl<'a> Layers<'a> {
+    fn new(graph: &'a Graph) -> Result<Self> {
+        // Who asks for the output reads it as well.
+        let mut readers = BTreeMap::from([(graph.output, 1)]);
+        for tensor in graph.nodes.iter().flat_map(|node| &node.inputs) {
+            *readers.entry(*tensor).or_insert(0) += 1;
         }
-        last = node.output;
-        if node.op == ops::Reshape || node.op.is::<ops::Extend>() {
-            continue;
+        let tensors = BTreeMap::from([(graph.input, Operand::default())]);
+        let mut layers = Self { graph, blocks: Vec::new(), nodes: Vec::new(), tensors, readers };
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let made = layers.node(index, node)?;
+            layers.tensors.insert(node.output, made);
         }
+        let last = Operand { from: layers.blocks.len(), sums: None };
+        if layers.tensors.get(&graph.output) != Some(&last) {
+            return Err(Error::misuse("a network that does not end with a linear layer"));
+        }
+        Ok(layers)
+    }
+
+    /// What a node makes.
+    fn node(&mut self, index: usize, node: &'a Node) -> Result<Operand> {
         if let Some(linear) = node.op.get::<Linear>() {
-            if linear.addend.is_some() || linear.rounding != Rounding::Exact {
-                return Err(refused(node, "adds a branch or does not round exactly"));
-            }
-            let out_bits = graph.output_of(node).format.bits;
-            layers.push(Block { linear, out_bits, windows: None, clip: None });
-            nodes.push(index);
-            continue;
+            return self.linear(index, node, linear);
         }
-        // Maxima and clips never turn the order of two values, so they commute.
+        let [input] = node.inputs.as_slice() else { return Err(refused(node, "joins branches")) };
+        let Operand { from, sums } = self.tensor(*input)?;
+        if node.op == ops::Reshape || node.op.is::<ops::Extend>() {
+            return Ok(Operand { from, sums });
+        }
+        if let Some(ops::SumPool(window)) = node.op.get() {
+            return Ok(Operand { from, sums: Some(summed(sums, windows(window))) });
+        }
+        // Maxima and clips never turn the order of two values, so they commute. What is clipped or pooled must
+        // not be read by anything else, since circuits make one result.
+        let alone = sums.is_none() && self.readers.get(input) == Some(&1);
+        let block = from.checked_sub(1).filter(|_| alone).and_then(|at| self.blocks.get_mut(at));
         let clip = node.op.get().map(|ops::Relu { saturate, low }| (*saturate, *low));
         let pool = node.op.get().map(|ops::MaxPool(window)| windows(window));
-        match (layers.last_mut(), clip, pool) {
+        match (block, clip, pool) {
             (Some(Block { clip: clip @ None, .. }), Some((saturate, 0)), None) => {
                 *clip = Some(Clip { low: 0, saturate });
             }
             (Some(Block { windows: seen @ None, .. }), None, pool @ Some(_)) => *seen = pool,
-            _ => return Err(refused(node, "is no linear layer, nor its ReLU or maximum pool")),
+            _ => return Err(refused(node, "is no linear layer, nor its ReLU or pool")),
         }
+        Ok(Operand { from, sums })
     }
-    if last != graph.output {
-        return Err(Error::misuse("nodes behind the output"));
+
+    fn linear(&mut self, index: usize, node: &'a Node, linear: &'a Linear) -> Result<Operand> {
+        if linear.rounding != Rounding::Exact {
+            return Err(refused(node, "does not round exactly"));
+        }
+        let operands: Vec<Operand> =
+            node.inputs.iter().map(|at| self.tensor(*at)).collect::<Result<_>>()?;
+        let mut operands = operands.into_iter();
+        let (Some(input), addend) = (operands.next(), operands.next()) else {
+            return Err(refused(node, "reads nothing"));
+        };
+        let out_bits = self.graph.output_of(node).format.bits;
+        self.blocks.push(Block { linear, input, addend, out_bits, windows: None, clip: None });
+        self.nodes.push(index);
+        Ok(Operand { from: self.blocks.len(), sums: None })
     }
-    Ok((layers, nodes))
+
+    fn tensor(&self, at: usize) -> Result<Operand> {
+        let found = self.tensors.get(&at).cloned();
+        found.ok_or_else(|| Error::misuse("a tensor that no node makes"))
+    }
+}
+
+/// The positions that sums of windows of sums add up.
+fn summed(sums: Option<Vec<Vec<usize>>>, windows: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+    let Some(sums) = sums else { return windows };
+    let all = |window: &Vec<usize>| {
+        window.iter().filter_map(|at| sums.get(*at)).flatten().copied().collect()
+    };
+    windows.iter().map(all).collect()
 }
 
 fn refused(node: &Node, what: &str) -> Error {
-    let advice = "models that are secure against their client have only convolutions, fully connected layers, ReLUs \
-                  and maximum pools so far; compile this one without --secure-against client";
+    let advice = "models that are secure against their client have only convolutions, fully connected layers, ReLUs, \
+                  pools and residual sums so far; compile this one without --secure-against client";
     at(&node.name, Error::misuse(format!("{what}: {advice}")))
 }

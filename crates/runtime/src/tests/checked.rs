@@ -134,6 +134,41 @@ fn convolutions_and_maximum_pools_equal_the_interpreter() {
     costs_as_planned(&answer, &server.unwrap(), 2);
 }
 
+/// A network with a maximum pool, a residual sum and an average pool.
+fn residual() -> Model {
+    let options = graph::Options {
+        suite: "checked".into(),
+        rounding: Rounding::Exact,
+        ..graph::Options::default()
+    };
+    super::lowered(&mut Random::seeded(63), &options)
+}
+
+#[test]
+fn residual_sums_and_average_pools_equal_the_interpreter() {
+    let model = residual();
+    let linears = model.graph.nodes.iter().filter_map(|node| node.op.get::<graph::Linear>());
+    assert!(linears.into_iter().any(|linear| linear.addend.is_some()));
+    let values = super::inputs(&mut Random::seeded(7), 2);
+    let (answer, server) = run(&model, Reveal::Output, &values);
+    assert_eq!(answer.results, clear(&model, &values));
+    costs_as_planned(&answer, &server.unwrap(), 2);
+}
+
+/// A share is shifted before the sum, in it and behind it, by amounts that stay below a last place and above.
+#[test]
+fn clients_that_cheat_in_residual_sums_get_no_result() {
+    let model = residual();
+    let values = super::inputs(&mut Random::seeded(8), 1);
+    let input = vec![model.graph.quantize_input(&values).unwrap()];
+    for layer in 0..3 {
+        for by in [1, 1 << 18] {
+            let (client, server) = cheating(&model, Cheat::Phase(layer, by), &input);
+            assert!(client.is_err() && matches!(&server, Err(Error::Peer { .. })), "{server:?}");
+        }
+    }
+}
+
 #[test]
 fn labels_are_the_interpreters() {
     let model = model("checked");
@@ -154,10 +189,6 @@ fn what_has_no_checked_form_is_refused_with_advice() {
         {"name":"last","op":"Gemm","inputs":["e"],"output":"y","weight":"w3","bias":"b3"}"#;
     let gelu = network("checked", other).unwrap();
     refused(Plan::new(gelu.graph, Settings::default()).unwrap_err());
-    // A network with a residual sum.
-    let sums = super::network(&mut Random::seeded(1), Rounding::Exact);
-    let graph = graph::Graph { suite: "checked".into(), ..sums.graph };
-    refused(Plan::new(graph, Settings::default()).unwrap_err());
     let graph = model("checked").graph;
     for settings in [
         Settings { reveal: Reveal::Probability, ..Settings::default() },
