@@ -45,7 +45,7 @@ pub fn lower(
     options: &Options,
 ) -> Result<Model> {
     options.check()?;
-    let program = states::early(passes::run(Program { source, floats })?);
+    let program = passes::run(Program { source, floats })?;
     states::check(&program, options)?;
     let mut model = if options.exact {
         unscaled::build(&program, calibration, options)?
@@ -71,6 +71,7 @@ pub fn lower(
             unfused::apply(&mut model, &options.disabled);
         }
     }
+    states::first(&mut model);
     verify_model(&model).map_err(|error| error.in_pass("lower"))?;
     Ok(model)
 }

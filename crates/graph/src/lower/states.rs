@@ -4,10 +4,10 @@ use super::build::Builder;
 use super::options::Options;
 use super::scale::Scales;
 use crate::error::{Error, Result};
-use crate::ir::{Format, Nonlinear, Op, State, Tensor};
+use crate::ir::{Format, Model, Nonlinear, Op, State, Tensor};
 use crate::ops::relu::MAX_SATURATE;
 use crate::ops::{self, Relu, Reshape, View};
-use crate::source::{Program, SourceNode};
+use crate::source::Program;
 use crate::source::ops::{Clip, Concat};
 use crate::source::scaling::{TOLERANCE, levels, side};
 use std::collections::BTreeSet;
@@ -25,32 +25,24 @@ pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Moves nodes that only states need behind the last node that they read, so that what an input leaves to
-/// the next one is there before the result is.
-pub(super) fn early(mut program: Program) -> Program {
-    let source = &mut program.source;
-    if source.states.is_empty() {
-        return program;
-    }
-    let mut needed = BTreeSet::from([source.output.clone()]);
-    for node in source.nodes.iter().rev() {
+/// Moves what states need in front of all other nodes, so that what an input leaves to the next one is there
+/// before the result is.
+pub(super) fn first(model: &mut Model) {
+    let graph = &mut model.graph;
+    let mut needed: BTreeSet<usize> = graph.states.iter().map(|state| state.after).collect();
+    for node in graph.nodes.iter().rev() {
         if needed.contains(&node.output) {
-            needed.extend(node.inputs.iter().cloned());
+            needed.extend(&node.inputs);
         }
     }
-    let mut missing: BTreeSet<String> = source.nodes.iter().map(|n| n.output.clone()).collect();
-    let (rest, mut kept): (Vec<_>, Vec<_>) =
-        source.nodes.drain(..).partition(|node| needed.contains(&node.output));
-    let mut rest = rest.into_iter();
-    loop {
-        let ready = |node: &SourceNode| !node.inputs.iter().any(|input| missing.contains(input));
-        let next = kept.iter().position(ready).map(|at| kept.remove(at)).or_else(|| rest.next());
-        let Some(node) = next else { break };
-        missing.remove(&node.output);
-        source.nodes.push(node);
+    let nodes = std::mem::take(&mut graph.nodes).into_iter().enumerate();
+    let (first, rest): (Vec<_>, Vec<_>) =
+        nodes.partition(|(_, node)| needed.contains(&node.output));
+    let mut weights = std::mem::take(&mut model.weights);
+    for (place, (index, node)) in first.into_iter().chain(rest).enumerate() {
+        model.graph.nodes.push(node);
+        model.weights.extend(weights.remove(&index).map(|its| (place, its)));
     }
-    source.nodes.append(&mut kept);
-    program
 }
 
 impl Scales<'_> {
