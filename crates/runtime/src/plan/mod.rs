@@ -51,6 +51,10 @@ impl Plan {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings.batch())?;
         let steps = suites::steps(&graph, settings, &options)?;
+        if options.most_runs() > 1 && (graph.states.is_empty() || settings.store() > 0) {
+            let why = "layers for several runs of a session that prepares runs, or keeps no states";
+            return Err(Error::misuse(why));
+        }
         schedule::check(&steps, settings.store())?;
         let states_end = states_end(&graph, settings, &steps);
         Ok(Self { graph, settings, options, steps, states_end })

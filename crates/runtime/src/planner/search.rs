@@ -163,7 +163,9 @@ impl Search<'_> {
         if self.inputs == 1.0 {
             return first;
         }
-        let next = (self.session(plan, PRICED) - first) / (PRICED - 1) as f64;
+        // What is prepared for several runs together is paid once in as many.
+        let behind = (PRICED - 1).max(plan.options().most_runs());
+        let next = (self.session(plan, 1 + behind) - first) / behind as f64;
         next + (first - next) / self.inputs
     }
 

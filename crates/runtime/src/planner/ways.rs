@@ -1,5 +1,7 @@
 //! The ways that each step of a plan can run.
 
+use std::num::NonZeroU32;
+
 use he::rlwe;
 use mpc::Demand;
 use mpc::compare::Radix;
@@ -106,19 +108,28 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     all.collect()
 }
 
+/// Runs for which layers of a model that keeps states are prepared together, where they are: answers have
+/// fewer bytes the more inputs they are for, about as the root of their number, and are held until they are used.
+const TOGETHER: NonZeroU32 = NonZeroU32::new(32).unwrap();
+
 /// Ways to multiply, of a linear step.
 fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
     let (graph, settings) = (plain.graph(), plain.settings());
-    let packings = || suites::packings(graph, settings, index).unwrap_or_default().into_iter();
+    let packings =
+        |runs| suites::packings(graph, settings, (index, runs)).unwrap_or_default().into_iter();
     let packing = |how| StepOptions { products: Some(how), ..StepOptions::default() };
-    let mut all: Vec<_> = packings().map(|(how, step)| (packing(how), step)).collect();
+    let mut all: Vec<_> = packings(1).map(|(how, step)| (packing(how), step)).collect();
     let early = settings.store() == 0;
-    if early {
-        all.extend(packings().map(|(how, step)| {
+    let several = Some(TOGETHER).filter(|_| !graph.states.is_empty());
+    for runs in [None, several].into_iter().take(1 + usize::from(several.is_some())) {
+        if !early {
+            break;
+        }
+        all.extend(packings(runs.map_or(1, |runs| runs.get() as usize)).map(|(how, step)| {
             // The first is the default.
             let default = how == Products::Packing(1);
             let plain = if default { StepOptions::default() } else { packing(how) };
-            (StepOptions { preprocessed: true, ..plain }, early_step(step))
+            (StepOptions { preprocessed: true, runs, ..plain }, early_step(step))
         }));
     }
     let by_ot = StepOptions { products: Some(Products::Ot), ..StepOptions::default() };

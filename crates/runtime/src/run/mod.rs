@@ -104,7 +104,7 @@ fn run_on(
     watch: Watch<'_>,
 ) -> Result<()> {
     end.source.set_threads(end.party.threads());
-    let Ahead { mut asked, ots: mut first } = match before {
+    let Ahead { mut asked, ots: mut first, mut together } = match before {
         Before::Ahead(ahead) => ahead,
         Before::Preprocessed(inference) => {
             return run_preprocessed(end, (plan, kind), tensors, inference, watch);
@@ -148,7 +148,8 @@ fn run_on(
             if !moved.before(end.channel.role(), plan, tensors, index)? {
                 continue;
             }
-            let (preprocessed, makes_more) = (layers.remove(&index), step.feeds_itself());
+            let preprocessed = layers.remove(&index).or_else(|| together.remove(&index));
+            let makes_more = step.feeds_itself();
             let with = Turn { correlations: &mut correlations, makes_more, preprocessed };
             let result = run_step(end, (index, step), tensors, with)?;
             watch(&result);

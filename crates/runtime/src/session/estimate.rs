@@ -14,6 +14,7 @@ use crate::preprocess::ahead;
 use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
+use crate::preprocess::together::{Left, layers_for_several};
 use crate::run::demand_of;
 use crate::run::kind::Kind;
 use crate::step::Step;
@@ -131,15 +132,17 @@ impl Plan {
         let demands: Vec<Demand> = segments.iter().map(|some| demand_of(of(some))).collect();
         let shorter = self.segments_of(Kind::States).len();
         let counts = runs.iter().map(|kind| match kind {
-            Kind::Whole => segments.len(),
-            Kind::States => shorter,
+            Kind::Whole => (*kind, segments.len()),
+            Kind::States => (*kind, shorter),
         });
         let all = segments.iter().zip(&demands).enumerate();
-        let windows = counts.flat_map(|count| all.clone().take(count).map(move |one| (count, one)));
-        let mut early = false;
-        for (place, (count, (at, (segment, demand)))) in windows.enumerate() {
+        let windows = counts
+            .flat_map(|(kind, count)| all.clone().take(count).map(move |one| ((kind, count), one)));
+        let (mut early, mut left) = (false, Left::default());
+        for (place, ((kind, count), (at, (segment, demand)))) in windows.enumerate() {
             if at == 0 {
                 parts.extend(self.said());
+                parts.extend(left.next(self.steps_of(kind), schedules));
             }
             let steps = of(segment);
             let held = pad_bytes(demand) as u64;
@@ -201,6 +204,8 @@ impl Plan {
         let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
         let held = self.pads_held().saturating_add(self.answers_held());
         let keys = keys::cost(self).client_to_server.saturating_mul(2);
+        let together = layers_for_several(steps).into_iter();
+        let held = together.fold(held, |held, (.., layer)| held + layer.held_bytes() as u64);
         [layers, stored as u64, held, keys].into_iter().fold(SESSION_BYTES, u64::saturating_add)
     }
 

@@ -192,21 +192,21 @@ pub(crate) fn step(
     Siblings::of(graph).step(index, &cx, nodes.action)
 }
 
-/// The packings of a linear step of a suite that chooses among them, first the default; none of
-/// another step.
+/// The packings of a linear step of a suite that chooses among them, for so many runs together, first
+/// the default; none of another step.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
 pub(crate) fn packings(
     graph: &Graph,
     settings: Settings,
-    index: usize,
+    (index, runs): (usize, usize),
 ) -> Result<Vec<(Products, Step)>> {
     let nodes = named(&graph.suite)?.nodes;
     let (Some(node), Some(nodes)) = (graph.nodes.get(index), nodes) else {
         return Ok(Vec::new());
     };
-    let actions = (nodes.packings)(graph, node, settings.batch())?.into_iter();
+    let actions = (nodes.packings)(graph, node, (settings.batch(), runs))?.into_iter();
     Ok(actions.map(|(how, action)| (how, Step::of_node(graph, index, action))).collect())
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use wire::Message;
 
 use crate::plan::Reveal;
+use crate::plan::options::OptionsByStep;
 use crate::run::kind::Kind;
 use crate::tests::states::{recurrent, values};
 
@@ -34,16 +35,60 @@ fn inputs_that_are_only_remembered_change_states_alone() {
             (results, open.finish().unwrap().clone())
         });
         assert_eq!(results, want, "{settings:?}");
-        let planned: wire::Cost =
-            plan.parts_behind(3, 6).into_iter().map(|part| part.spent.cost).collect();
-        for report in [report, server.unwrap()] {
-            let bytes = report.total.bytes;
-            assert_eq!(bytes.client_to_server, planned.client_to_server, "{settings:?}");
-            assert_eq!(bytes.server_to_client, planned.server_to_client, "{settings:?}");
-            assert_eq!(report.total.rounds, planned.rounds, "{settings:?}");
-        }
+        let planned = costs_as_planned(&plan, (3, 6), [report, server.unwrap()]);
         assert!(planned.bytes() < plan.cost(6).bytes() || offline > 0);
     }
+}
+
+/// What `inputs` inputs cost of which the first `remembered` are only remembered, as both parties report it.
+fn costs_as_planned(
+    plan: &Plan,
+    (remembered, inputs): (usize, usize),
+    of: [Report; 2],
+) -> wire::Cost {
+    let parts = plan.parts_behind(remembered, inputs).into_iter();
+    let planned: wire::Cost = parts.map(|part| part.spent.cost).collect();
+    for report in of {
+        let bytes = report.total.bytes;
+        assert_eq!(bytes.client_to_server, planned.client_to_server);
+        assert_eq!(bytes.server_to_client, planned.server_to_client);
+        assert_eq!(report.total.rounds, planned.rounds);
+    }
+    planned
+}
+
+#[test]
+fn layers_are_prepared_for_several_runs_before_the_first_of_them() {
+    let mut rng = Random::seeded(47);
+    let model = recurrent(&mut rng, Rounding::Exact);
+    let values = values(&mut rng, 9);
+    let want: Vec<Vec<i64>> =
+        clear(&model, &values).iter().skip(3).map(|row| vec![label(row)]).collect();
+    let settings = Settings { reveal: Reveal::Label, ..Settings::default() };
+    let plain = Plan::new(model.graph.clone(), settings).unwrap();
+    let mut options = OptionsByStep::default();
+    for (index, _) in plain.steps().iter().enumerate().filter(|(_, step)| step.linear().is_some()) {
+        options.set(index, "ahead4".parse().unwrap());
+    }
+    let plan = Plan::chosen(model.graph.clone(), settings, options.clone()).unwrap();
+    // Layers that states need are prepared before the first, fifth and ninth run, the last layer before
+    // the fourth and the eighth.
+    let ((results, report), server) = with_plan(&model, &plan, 9, |mut open| {
+        let (before, after) = values.split_at(3 * 4);
+        before.chunks(4).for_each(|one| open.remember(one, &INPUT).unwrap());
+        let each = after.chunks(4).flat_map(|one| open.predict(one, &INPUT).unwrap());
+        let results: Vec<_> = each.collect();
+        (results, open.finish().unwrap().clone())
+    });
+    assert_eq!(results, want);
+    let planned = costs_as_planned(&plan, (3, 9), [report, server.unwrap()]);
+    let plainly: wire::Cost =
+        plain.parts_behind(3, 9).into_iter().map(|part| part.spent.cost).collect();
+    assert!(planned.bytes() < plainly.bytes(), "{planned:?} {plainly:?}");
+    let stored = Settings { offline: NonZeroU32::new(2), ..settings };
+    assert!(Plan::chosen(model.graph, stored, options.clone()).is_err());
+    let other = network(&mut rng, Rounding::Exact).graph;
+    assert!(Plan::chosen(other, Settings::default(), options).is_err());
 }
 
 #[test]
