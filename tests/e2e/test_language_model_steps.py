@@ -86,6 +86,20 @@ def test_a_prompt_takes_shorter_runs_that_cost_what_is_planned(model: Model) -> 
     assert planned.bytes < cost_of(pair.predicted(count)).bytes
 
 
+def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Model) -> None:
+    text, tokens = text_of(model), 40
+    alone, together = (Pair(model, reveal="label", protocols=protocols) for protocols in ("ahead", "ahead32"))
+    with together.server() as server, together.dial(server).session(runs(text, PROMPT, tokens)) as session:
+        written = [piece.token for piece in session.generate(text, PROMPT, tokens)]
+    ids = [*text.prompt(PROMPT), *written]
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    assert model.simulate(x).argmax(axis=1)[-len(written) :].tolist() == written
+    before, count = remembered(text, PROMPT), int(session.report["inputs"])
+    assert cost_of(session.report) == cost_of(together.predicted(count, before))
+    assert cost_of(together.predicted(count, before)).bytes < cost_of(alone.predicted(count, before)).bytes
+
+
 def test_clients_have_what_steps_take_in_their_file(model: Model) -> None:
     text = read(model.path.with_suffix(".text"))
     assert text.decoding is not None
