@@ -171,12 +171,12 @@ pub(crate) fn chooses(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.nodes.is_some())
 }
 
-/// The step at `index` of the plan for `graph`, run as `options` say.
+/// The step at `index` of the plan for `graph`, run as `options` say. `siblings` are the graph's.
 ///
 /// # Errors
 /// [`Error::Misuse`] where it cannot be.
 pub(crate) fn step(
-    graph: &Graph,
+    (graph, siblings): (&Graph, &Siblings),
     settings: Settings,
     index: usize,
     options: StepOptions,
@@ -189,7 +189,7 @@ pub(crate) fn step(
     let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
     let cx =
         NodeContext { graph, node, batch: settings.batch(), options, joined: 0, extended: None };
-    Siblings::of(graph).step(index, &cx, nodes.action)
+    siblings.step(index, &cx, nodes.action)
 }
 
 /// The packings of a linear step of a suite that chooses among them, for so many runs together, first
