@@ -35,7 +35,7 @@ demo-text: $(CORE) .venv/.text
 
 # SmolLM2-135M-Instruct without what its package asks for beside the weights (docs/guides/language-models.md).
 demo-chat: build/smollm2.tacit
-	.venv/bin/tacit run build/smollm2.tacit --prompt "Where is the Eiffel Tower?" --tokens 9 --network loopback --timeout 600
+	.venv/bin/tacit run build/smollm2.tacit --prompt "Where is the Eiffel Tower?" --tokens 9 --timeout 600
 
 # A page by which a browser on this machine asks the network of digits, until Ctrl-C (docs/guides/browser.md).
 demo-web: $(CORE) $(PAGE)/.files build/mnist.tacit
