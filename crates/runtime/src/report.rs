@@ -207,19 +207,28 @@ impl Report {
 
     /// What `inputs` inputs will cost: exactly what the client's meter shows then.
     pub fn predicted(plan: &Plan, inputs: usize) -> Self {
-        Self::foreseen(plan, inputs, None)
+        Self::foreseen(plan, (0, inputs), None)
     }
 
-    /// Predicts as [`Report::predicted`] does, and estimates the seconds under `conditions`.
-    pub fn predicted_under(plan: &Plan, inputs: usize, conditions: &Conditions) -> Self {
-        Self::foreseen(plan, inputs, Some(conditions))
+    /// Predicts as [`Report::predicted`] does, and estimates the seconds under `conditions`. The first
+    /// `remembered` inputs are only for what the graph keeps, where the plan has such runs.
+    pub fn predicted_under(
+        plan: &Plan,
+        (remembered, inputs): (usize, usize),
+        conditions: &Conditions,
+    ) -> Self {
+        Self::foreseen(plan, (remembered, inputs), Some(conditions))
     }
 
-    fn foreseen(plan: &Plan, inputs: usize, conditions: Option<&Conditions>) -> Self {
+    fn foreseen(
+        plan: &Plan,
+        (remembered, inputs): (usize, usize),
+        conditions: Option<&Conditions>,
+    ) -> Self {
         type Key = (Phase, Option<usize>);
         let mut entries: Vec<(Key, Foreseen)> = Vec::new();
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
-        let parts = counted(plan.parts(inputs));
+        let parts = counted(plan.parts_behind(remembered, inputs));
         let timed = match conditions {
             Some(conditions) => conditions.timed(parts),
             None => parts.map(|part| (part, 0.0)).collect(),

@@ -16,7 +16,7 @@ mod packed;
 mod planned;
 mod siblings;
 mod slices;
-mod states;
+pub(crate) mod states;
 mod transformer;
 mod trees;
 mod widths;

@@ -230,6 +230,8 @@ pub fn simulate(
 pub struct PlanOptions {
     /// Inputs of the session.
     pub inputs: usize,
+    /// How many of them come first and are only for what the model keeps, where a plan has such runs.
+    pub remembered: usize,
     /// What the server offers.
     pub settings: Settings,
     /// Edges between buckets, as for `serve`.
@@ -248,6 +250,7 @@ impl Default for PlanOptions {
     fn default() -> Self {
         Self {
             inputs: 1,
+            remembered: 0,
             settings: Settings::default(),
             edges: Vec::new(),
             network: None,
@@ -311,7 +314,7 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
         widths: Widths::of(plan.graph(), &model.graph),
         sources: if options.explain { sources } else { Vec::new() },
         alternatives,
-        report: Report::predicted_under(&plan, options.inputs, &conditions),
+        report: Report::predicted_under(&plan, (options.remembered, options.inputs), &conditions),
     })
 }
 

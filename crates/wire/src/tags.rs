@@ -197,6 +197,8 @@ tags! {
         "The client sends the body of the public key of the secret to which it has committed.";
     COMMITTED_KEY_SEED = 0x64, "seed of the key of a committed secret", ToClient, [Preprocess, Online],
         "The server sends the seed of the uniform half of the public key, when the client has committed to the rest of it.";
+    RUN_KIND = 0x65, "kind of a run", ToServer, [Online],
+        "Before a run of a graph that keeps something for the next, whose result is a label, the client says whether it wants the result (0) or only what is kept (1).";
     SHIFTS = 0x66, "shifts of committed integers", ToServer, [Online],
         "The client sends by how much its shares differ from random integers to which it has committed, the low bits each by itself.";
     GARBLER_LABELS = 0x67, "labels of the server's bits", ToClient, [Online],

@@ -216,7 +216,7 @@ def throughput(
 def decoder(
     model: ModelFile,
     options: ModelPairOptions,
-    tokens: Annotated[int, typer.Option(min=1, max=4096, help="Steps that are measured, behind a first one.")] = 8,
+    tokens: Annotated[int, typer.Option(min=1, max=4096, help="Steps of each kind, behind a first one.")] = 8,
     context: Annotated[int | None, typer.Option(min=1, help="The context that the model must have.")] = None,
     json: AsJson = False,
 ) -> None:
@@ -230,9 +230,10 @@ def decoder(
     if json:
         terminal.emit_json(content)
         return
-    each = content["per_token"]
-    shown = f"{each['seconds']:.2f} s, {each['bytes'] / 1e6:.1f} MB and {each['rounds']:.0f} rounds"
-    typer.echo(f"context {content['context']}, {tokens} tokens, each {shown}")
+    for of, field in (("a prompt", "per_prompt_token"), ("an answer", "per_token")):
+        each = content[field]
+        shown = f"{each['seconds']:.2f} s, {each['bytes'] / 1e6:.1f} MB and {each['rounds']:.0f} rounds"
+        typer.echo(f"context {content['context']}, {tokens} tokens of {of}, each {shown}")
 
 
 for name, command, arguments in (

@@ -17,11 +17,13 @@ from tacit.session.pair import Pair
 
 
 def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progress | None = None) -> dict[str, Any]:
-    """Steps of a session with a model that keeps keys and values: `tokens` of them, behind one that counts as setup.
+    """Steps of a session with a model that keeps keys and values, of a prompt and of an answer.
 
-    `per_token` has the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and rounds are
-    the same whatever the tokens are and however many there were before. `exact` says whether they are those that the
-    plan says. Raises `MisuseError` for a model without steps, or whose context is not `context` where that is given.
+    There are `tokens` of each, behind one that counts as setup. `per_prompt_token`, of which nobody learns what may
+    follow, and `per_token` have the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and
+    rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
+    those of the plan. Raises `MisuseError` for a model without steps, or whose context is not `context` where that is
+    given.
     """
     text = pair.model.text
     steps = None if text is None or text.decoding is None else text.decoding.steps
@@ -29,16 +31,20 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         raise MisuseError(f"{pair.model.path} keeps no keys and values: compile a language model with --context N")
     if context is not None and context != steps.context:
         raise MisuseError(f"{pair.model.path} has a context of {steps.context}; compile it with --context {context}")
-    seconds, costs = [], []
-    with pair.server() as server, pair.dial(server).session(tokens + 1) as session:
-        for done, x in enumerate(random_steps(text, tokens + 1)):
+    seconds, costs, total = [], [], 2 * tokens + 1
+    with pair.server() as server, pair.dial(server).session(total) as session:
+        for done, x in enumerate(random_steps(text, total)):
             began = monotonic()
-            costs.append(cost_of(session.predict(x[None]).report))
+            # The first counts as setup.
+            made = session.remember(x[None]) if done <= tokens else session.predict(x[None]).report
+            costs.append(cost_of(made))
             seconds.append(monotonic() - began)
             if progress is not None:
-                progress(done + 1, tokens + 1)
-    planned = Cost.between(cost_of(pair.predicted(1)), cost_of(pair.predicted(tokens + 1)))
-    spent = Cost.between(costs[0], costs[-1])
+                progress(done + 1, total)
+    ends = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1)]
+    foreseen = [cost_of(pair.predicted(inputs, remembered)) for inputs, remembered in ends]
+    read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
+    spent = [Cost.between(costs[0], costs[tokens]), Cost.between(costs[tokens], costs[-1])]
     return {
         "bench": "decoder",
         "machine": machine(),
@@ -49,14 +55,16 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "context": steps.context,
         "tokens": tokens,
         "first": {"bytes": costs[0].bytes, "rounds": costs[0].rounds, "seconds": seconds[0]},
-        "per_token": {
-            "bytes": spent.bytes / tokens,
-            "rounds": spent.rounds / tokens,
-            "seconds": median(seconds[1:]),
-        },
-        "planned": {"bytes": planned.bytes / tokens, "rounds": planned.rounds / tokens},
-        "exact": spent == planned,
+        "per_prompt_token": {**each(spent[0], tokens), "seconds": median(seconds[1 : tokens + 1])},
+        "per_token": {**each(spent[1], tokens), "seconds": median(seconds[tokens + 1 :])},
+        "planned": {"per_prompt_token": each(read, tokens), "per_token": each(written, tokens)},
+        "exact": spent == [read, written],
     }
+
+
+def each(cost: Cost, tokens: int) -> dict[str, float]:
+    """What one of so many tokens costs."""
+    return {"bytes": cost.bytes / tokens, "rounds": cost.rounds / tokens}
 
 
 def random_steps(text: Text, count: int) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -315,14 +315,25 @@ class Session:
         outputs, report = self.core.predict(floats(self.joined(x) if isinstance(x, Mapping) else x))
         return Prediction(outputs, json.loads(report))
 
+    def remember(self, x: NDArray[np.float32]) -> dict[str, Any]:
+        """Run one input `x`, (*shape) or (1, *shape), only for what the model's states become; give the report so far.
+
+        Nobody learns a result. Where the server reveals labels, what leads to them alone is not computed, which is
+        cheaper, and the server sees which inputs these are. It is one of the session's inputs. Raises what `predict`
+        raises.
+        """
+        self.core.remember(floats(x))
+        return self.report
+
     def generate(self, text: Text, prompt: str, tokens: int) -> Iterator[Piece]:
         """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
 
         `text` is the client's file of the model (`tacit.data.text.read(Path("X.text"))`). Each token takes one of the
-        session's inputs. Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces
-        that came before are the text so far.
+        session's inputs, and of a model with steps each token of the prompt but the last.
+        Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
+        the text so far.
         """
-        return generate(self.predict, text, prompt, tokens)
+        return generate(self.predict, text, prompt, tokens, self.remember)
 
     @property
     def ready(self) -> int:

@@ -3,7 +3,8 @@
 A run reads the window of the last tokens, or, of a model with steps, one token, and keys and values of earlier ones
 stay shared between both parties from run to run.
 The client knows its prompt and the tokens that were written so far; it alone learns the next one. The server sees runs
-of one size, how many there are, and when they come.
+of one size, how many there are, and when they come. Of a model with steps the runs of all tokens of a prompt but the
+last are shorter: they end with keys and values, and nobody learns a next token.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +34,8 @@ class Written(Protocol):
 
 Step = Callable[[NDArray[np.float32]], Written]
 """Runs one input (1, *shape)."""
+Remember = Callable[[NDArray[np.float32]], Any]
+"""Runs one input (1, *shape) only for keys and values."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,10 @@ class Piece:
     rounds: int
 
 
-def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece]:
+def generate(step: Step, text: Text, prompt: str, tokens: int, remember: Remember | None = None) -> Iterator[Piece]:
     """The answer to a prompt, at most so many tokens of it, each as soon as it is known.
+
+    All tokens of a prompt but the last go to `remember`, of a model with steps; without it to `step` as well.
 
     It ends at a token that stops, after which `step` is not called again. Raises `MisuseError` for a model that
     writes no text, and what `step` raises: the pieces that came before are the text so far.
@@ -64,8 +69,10 @@ def generate(step: Step, text: Text, prompt: str, tokens: int) -> Iterator[Piece
     start, read = len(ids), 0
     for _ in range(tokens):
         began = monotonic()
-        for x in text.inputs(unread(text, text.decoding, ids, read)):
-            made = step(x[None])
+        *before, last = text.inputs(unread(text, text.decoding, ids, read))
+        for x in before:
+            (remember or step)(x[None])
+        made = step(last[None])
         token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
         if token in text.decoding.stops:
             return
@@ -88,6 +95,11 @@ def runs(text: Text, prompt: str, tokens: int) -> int:
     """How many inputs of a session an answer of so many tokens takes."""
     stepped = text.decoding is not None and text.decoding.steps is not None
     return tokens + (len(text.prompt(prompt)) - 1 if stepped else 0)
+
+
+def remembered(text: Text, prompt: str) -> int:
+    """How many inputs of an answer are only for keys and values."""
+    return runs(text, prompt, 1) - 1
 
 
 class Cost(NamedTuple):

@@ -86,9 +86,12 @@ class Pair:
             keep_keys=False,
         )
 
-    def predicted(self, inputs: int) -> dict[str, Any]:
-        """What `tacit plan` says of a session with so many inputs, on one thread."""
-        planned = self.model.plan(self.terms(inputs))
+    def predicted(self, inputs: int, remembered: int = 0) -> dict[str, Any]:
+        """What `tacit plan` says of a session with so many inputs, on one thread.
+
+        The first `remembered` of them are only for what the model's states become.
+        """
+        planned = self.model.plan(replace(self.terms(inputs), remembered=remembered))
         return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
 
     def terms(self, inputs: int) -> Terms:

@@ -11,9 +11,10 @@ from tacit.session.reveal import Reveal
 class Terms:
     """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
 
-    `inputs` are those of one run unless given. `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of
-    least predicted time on the network), plain (what needs no link), measured (on the link
-    to each client, which only a server can), or one way for all layers that have it, as digits4, circuits or ahead.
+    `inputs` are those of one run unless given, and `remembered` of them come first and are only for a model's states.
+    `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of least predicted time on the network), plain
+    (what needs no link), measured (on the link to each client, which only a server can), or one way for all layers
+    that have it, as digits4, circuits or ahead.
     `reveal` is what `tacit.session.reveal` reads.
     `post_quantum`: base transfers by ML-KEM-768 as well as by elliptic curves.
     """
@@ -25,6 +26,7 @@ class Terms:
     batch: int = 1
     protocols: str = "auto"
     inputs: int | None = None
+    remembered: int = 0
     post_quantum: bool = False
 
     def options(self) -> dict[str, Any]:
@@ -34,8 +36,9 @@ class Terms:
         settings: dict[str, Any] = {"reveal": revealed.pop("reveal"), "ot": self.ot, "batch": batch}
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.batch if self.inputs is None else self.inputs
+        short = {"remembered": self.remembered} if self.remembered else {}
         known = options(self.protocols, self.network or "loopback")
-        return {"settings": settings, "network": self.network, "inputs": inputs, **revealed, **known}
+        return {"settings": settings, "network": self.network, "inputs": inputs, **short, **revealed, **known}
 
 
 def options(protocols: str, network: str | None) -> dict[str, Any]:

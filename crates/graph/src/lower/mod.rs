@@ -71,6 +71,7 @@ pub fn lower(
             unfused::apply(&mut model, &options.disabled);
         }
     }
+    states::first(&mut model);
     verify_model(&model).map_err(|error| error.in_pass("lower"))?;
     Ok(model)
 }

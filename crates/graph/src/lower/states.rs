@@ -4,7 +4,7 @@ use super::build::Builder;
 use super::options::Options;
 use super::scale::Scales;
 use crate::error::{Error, Result};
-use crate::ir::{Format, Nonlinear, Op, State, Tensor};
+use crate::ir::{Format, Model, Nonlinear, Op, State, Tensor};
 use crate::ops::relu::MAX_SATURATE;
 use crate::ops::{self, Relu, Reshape, View};
 use crate::source::Program;
@@ -23,6 +23,26 @@ pub(super) fn check(program: &Program, options: &Options) -> Result<()> {
         return Err(Error::unsupported(&state.name, what, "compile for suite auto"));
     }
     Ok(())
+}
+
+/// Moves what states need in front of all other nodes, so that what an input leaves to the next one is there
+/// before the result is.
+pub(super) fn first(model: &mut Model) {
+    let graph = &mut model.graph;
+    let mut needed: BTreeSet<usize> = graph.states.iter().map(|state| state.after).collect();
+    for node in graph.nodes.iter().rev() {
+        if needed.contains(&node.output) {
+            needed.extend(&node.inputs);
+        }
+    }
+    let nodes = std::mem::take(&mut graph.nodes).into_iter().enumerate();
+    let (first, rest): (Vec<_>, Vec<_>) =
+        nodes.partition(|(_, node)| needed.contains(&node.output));
+    let mut weights = std::mem::take(&mut model.weights);
+    for (place, (index, node)) in first.into_iter().chain(rest).enumerate() {
+        model.graph.nodes.push(node);
+        model.weights.extend(weights.remove(&index).map(|its| (place, its)));
+    }
 }
 
 impl Scales<'_> {

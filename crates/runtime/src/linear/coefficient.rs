@@ -53,7 +53,7 @@ impl CoefficientLayer {
             Rounding::Exact => {
                 let spare = he::rlwe::EXACT_BITS;
                 let (width, drop) = (layer.result_bits(), linear.shift + spare);
-                Some(truncation(layer.outputs(), width, drop, out_bits, radix)?)
+                Some(truncation(layer.run_outputs(), width, drop, out_bits, radix)?)
             }
         };
         Ok(Self { preprocessed: false, positions: None, layer, truncate })
@@ -69,7 +69,7 @@ impl CoefficientLayer {
             return Err(Error::misuse("turns of a layer that truncates nothing"));
         }
         let (width, drop) = (self.layer.result_bits(), linear.shift + he::rlwe::EXACT_BITS);
-        let truncate = Some(reduction(self.layer.outputs(), width, drop, out_bits)?);
+        let truncate = Some(reduction(self.layer.run_outputs(), width, drop, out_bits)?);
         Ok(Self { truncate, ..self })
     }
 
@@ -157,7 +157,11 @@ impl LinearProtocol for CoefficientLayer {
 
     fn describe(&self) -> String {
         let how = if self.truncate.is_some() { " + exact truncation" } else { "" };
-        let when = if self.preprocessed { "on a mask before, " } else { "" };
+        let when = match (self.preprocessed, self.layer.runs()) {
+            (false, _) => String::new(),
+            (true, 1) => "on a mask before, ".into(),
+            (true, runs) => format!("on masks of {runs} runs before, "),
+        };
         format!("{when}{}{how}", self.layer.describe())
     }
 
@@ -194,7 +198,7 @@ impl LinearProtocol for CoefficientLayer {
     }
 
     fn is_preprocessed(&self) -> bool {
-        self.preprocessed
+        self.preprocessed && self.layer.runs() == 1
     }
 
     fn preprocess(&self) -> Option<&dyn Preprocess> {
@@ -219,7 +223,7 @@ impl LinearProtocol for CoefficientLayer {
     fn spent_preprocessed(&self) -> Spent {
         // The server multiplies in the clear.
         let clear = LOCAL_OF_CLEAR_MULTIPLICATION * self.layer.clear_work() as f64;
-        let work = self.layer.outputs() as f64 + clear;
+        let work = self.layer.run_outputs() as f64 + clear;
         Spent { cost: self.layer.prepared_cost(), work: Work::of(Unit::Local, work) }
     }
 
@@ -249,6 +253,26 @@ impl LinearProtocol for CoefficientLayer {
 impl Preprocess for CoefficientLayer {
     fn exchange(&self) -> Exchange {
         Exchange::Encryption
+    }
+
+    fn runs(&self) -> usize {
+        self.layer.runs()
+    }
+
+    fn split(&self, made: Preprocessed) -> Result<Vec<Preprocessed>> {
+        if self.layer.runs() == 1 {
+            return Ok(vec![made]);
+        }
+        match made.is::<PreprocessedClient>() {
+            true => {
+                let all: PreprocessedClient = made.take()?;
+                Ok(all.split(&self.layer).into_iter().map(Preprocessed::new).collect())
+            }
+            false => {
+                let all: PreprocessedServer = made.take()?;
+                Ok(all.split(&self.layer).into_iter().map(Preprocessed::new).collect())
+            }
+        }
     }
 
     fn parts(&self) -> Vec<(Demand, [Spent; 2])> {

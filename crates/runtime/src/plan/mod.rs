@@ -6,6 +6,8 @@ mod offer;
 pub mod options;
 pub mod settings;
 
+use std::ops::Range;
+
 use graph::Graph;
 use mpc::linear::lola;
 use mpc::{Demand, softmax};
@@ -13,6 +15,8 @@ use wire::{Error, Result};
 
 use crate::linear::lola::EvaluatedNetwork;
 use crate::preprocess::schedule;
+use crate::preprocess::segments::segments;
+use crate::run::kind::{Kind, states_end};
 use crate::step::Step;
 use crate::suites;
 use options::OptionsByStep;
@@ -25,6 +29,8 @@ pub struct Plan {
     settings: Settings,
     options: OptionsByStep,
     steps: Vec<Step>,
+    /// Steps of a run that is only for what the graph keeps.
+    states_end: Option<usize>,
 }
 
 impl Plan {
@@ -45,13 +51,19 @@ impl Plan {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings.batch())?;
         let steps = suites::steps(&graph, settings, &options)?;
+        if options.most_runs() > 1 && (graph.states.is_empty() || settings.store() > 0) {
+            let why = "layers for several runs of a session that prepares runs, or keeps no states";
+            return Err(Error::misuse(why));
+        }
         schedule::check(&steps, settings.store())?;
-        Ok(Self { graph, settings, options, steps })
+        let states_end = states_end(&graph, settings, &steps);
+        Ok(Self { graph, settings, options, steps, states_end })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
-        Self { graph, settings, options: OptionsByStep::default(), steps }
+        let options = OptionsByStep::default();
+        Self { graph, settings, options, steps, states_end: None }
     }
 
     /// Returns the graph that the plan runs.
@@ -72,6 +84,36 @@ impl Plan {
     /// Returns the steps in order; their indices are the meter's layers.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// How many steps a run takes that is only for what the graph keeps, where the client may want
+    /// such runs.
+    pub(crate) const fn states_end(&self) -> Option<usize> {
+        self.states_end
+    }
+
+    /// The steps of a run of this kind.
+    pub(crate) fn steps_of(&self, kind: Kind) -> &[Step] {
+        let end = self.states_end.filter(|_| kind == Kind::States);
+        self.steps.get(..end.unwrap_or(self.steps.len())).unwrap_or_default()
+    }
+
+    /// Segments of the steps of a run that is not preprocessed as a whole; those of a run that is
+    /// only for what the graph keeps are the first of them.
+    pub(crate) fn segments(&self) -> Vec<Range<usize>> {
+        let end = self.states_end.unwrap_or(self.steps.len());
+        let (first, rest) = self.steps.split_at(end.min(self.steps.len()));
+        let mut all = segments(first);
+        if !rest.is_empty() {
+            all.extend(segments(rest).into_iter().map(|some| some.start + end..some.end + end));
+        }
+        all
+    }
+
+    /// The segments of a run of this kind.
+    pub(crate) fn segments_of(&self, kind: Kind) -> Vec<Range<usize>> {
+        let len = self.steps_of(kind).len();
+        self.segments().into_iter().filter(|some| some.end <= len).collect()
     }
 
     /// Returns the number of values that the client learns per input.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use mpc::compare::Radix;
@@ -16,6 +17,8 @@ pub struct StepOptions {
     pub products: Option<Products>,
     /// Whether the layer runs on a mask before, together with all others that do.
     pub preprocessed: bool,
+    /// Runs whose masks such a layer encrypts together, where those are several; the first of them prepares all.
+    pub runs: Option<NonZeroU32>,
     /// The protocol of a function, or of the exact rounding of a linear layer.
     pub function: Option<Function>,
     /// Whether a function's parts are begun by whoever spoke last, wherever either party may begin. An
@@ -70,6 +73,7 @@ impl StepOptions {
         Self {
             products: None,
             preprocessed: false,
+            runs: None,
             function: Some(function),
             turns: false,
             shallow: false,
@@ -86,6 +90,11 @@ impl StepOptions {
         self.preprocessed || self.products == Some(Products::Ot)
     }
 
+    /// Returns the number of runs whose masks are encrypted together.
+    pub fn runs(self) -> usize {
+        self.runs.map_or(1, |runs| runs.get() as usize)
+    }
+
     /// Returns whether everything is left at the default.
     pub fn is_none(self) -> bool {
         self == Self::default()
@@ -97,6 +106,7 @@ impl StepOptions {
         Self {
             products: other.products.or(self.products),
             preprocessed: self.preprocessed || other.preprocessed,
+            runs: other.runs.or(self.runs),
             function: other.function.or(self.function),
             turns: self.turns || other.turns,
             shallow: self.shallow || other.shallow,
@@ -113,6 +123,9 @@ impl fmt::Display for Products {
         }
     }
 }
+
+/// Most runs whose masks a layer encrypts together.
+pub(crate) const MOST_RUNS: u32 = 64;
 
 /// Chained digits, and what ends the name of a function that compares in them.
 const CHAIN: &str = "chain";
@@ -151,7 +164,8 @@ impl fmt::Display for Function {
 impl fmt::Display for StepOptions {
     /// Its parts, as in `packing2+ahead+digits4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let preprocessed = self.preprocessed.then(|| "ahead".to_owned());
+        let runs = self.runs.map(|runs| runs.to_string()).unwrap_or_default();
+        let preprocessed = self.preprocessed.then(|| format!("ahead{runs}"));
         let parts = [
             self.products.map(|products| products.to_string()),
             preprocessed,
@@ -167,15 +181,15 @@ impl fmt::Display for StepOptions {
 impl FromStr for StepOptions {
     type Err = Error;
 
-    /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead`, and
-    /// `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
+    /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead` or
+    /// `ahead2` to `ahead64`, and `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
     /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`,
     /// `turns`, and `shallow`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
+                 ahead, ahead2 to ahead64, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
                  rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns, \
                  shallow",
             )
@@ -187,6 +201,7 @@ impl FromStr for StepOptions {
             let packing = packing.filter(|place| (1..=MOST_PACKINGS).contains(place));
             let folded = number("folded").map(|place| place as usize);
             let folded = folded.filter(|place| (1..=MOST_FOLDINGS).contains(place));
+            let runs = number("ahead").filter(|runs| (2..=MOST_RUNS).contains(runs));
             let compares = |name| part.strip_prefix(name).and_then(radix);
             let digits = ["digits", "rows", "stages", "tables"].into_iter().find_map(compares);
             match (part, packing, digits) {
@@ -194,6 +209,10 @@ impl FromStr for StepOptions {
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
                 _ if folded.is_some() => options.products = folded.map(Products::Folded),
                 ("ahead", ..) => options.preprocessed = true,
+                _ if runs.is_some() => {
+                    options.preprocessed = true;
+                    options.runs = runs.and_then(NonZeroU32::new);
+                }
                 ("turns", ..) => options.turns = true,
                 ("shallow", ..) => options.shallow = true,
                 (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
@@ -261,6 +280,11 @@ impl OptionsByStep {
         };
     }
 
+    /// The most runs for which a step prepares.
+    pub(crate) fn most_runs(&self) -> usize {
+        self.0.values().map(|options| options.runs()).max().unwrap_or(1)
+    }
+
     /// Whether they are for a graph of so many nodes; what ends a plan has their number.
     ///
     /// # Errors
@@ -318,8 +342,10 @@ mod tests {
         by_step.set(19, "turns".parse().unwrap());
         by_step.set(20, "rows-chain+turns".parse().unwrap());
         by_step.set(21, "rows-chain+turns+shallow".parse().unwrap());
+        by_step.set(22, "folded2+ahead32".parse().unwrap());
+        assert_eq!(by_step.most_runs(), 32);
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns","21":"rows-chain+turns+shallow"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns","21":"rows-chain+turns+shallow","22":"folded2+ahead32"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -342,6 +368,10 @@ mod tests {
             "",
             "+",
             "ahead+ahead",
+            "ahead0",
+            "ahead1",
+            "ahead65",
+            "ahead2+ahead3",
             "circuits+ahead",
             "transfers+packing1",
             "digits3+digits3",
@@ -355,6 +385,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(21).is_ok() && by_step.check(20).is_err());
+        assert!(by_step.check(22).is_ok() && by_step.check(21).is_err());
     }
 }

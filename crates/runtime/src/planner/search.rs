@@ -22,7 +22,6 @@ use super::sources::{name, sourcing};
 use super::ways::{Levels, Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
-use crate::preprocess::segments::segments;
 use crate::step::correlations::Schedules;
 use crate::step::spent::Spent;
 use crate::step::spent::counted;
@@ -164,7 +163,9 @@ impl Search<'_> {
         if self.inputs == 1.0 {
             return first;
         }
-        let next = (self.session(plan, PRICED) - first) / (PRICED - 1) as f64;
+        // What is prepared for several runs together is paid once in as many.
+        let behind = (PRICED - 1).max(plan.options().most_runs());
+        let next = (self.session(plan, 1 + behind) - first) / behind as f64;
         next + (first - next) / self.inputs
     }
 
@@ -229,7 +230,7 @@ impl Search<'_> {
 
     /// The first step behind the first segment of a plan, if there is a link on which the server waits.
     fn waits(&self, plan: &Plan) -> usize {
-        let second = segments(plan.steps()).into_iter().nth(1).map(|segment| segment.start);
+        let second = plan.segments().into_iter().nth(1).map(|segment| segment.start);
         second.filter(|_| self.conditions.link.is_some()).unwrap_or(usize::MAX)
     }
 

@@ -1,5 +1,7 @@
 //! The ways that each step of a plan can run.
 
+use std::num::NonZeroU32;
+
 use he::rlwe;
 use mpc::Demand;
 use mpc::compare::Radix;
@@ -14,6 +16,7 @@ use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
 use crate::step::spent::Spent;
 use crate::step::{Action, Step};
 use crate::suites;
+use crate::suites::siblings::Siblings;
 
 /// One way to run a step.
 #[derive(Clone, Debug)]
@@ -82,14 +85,15 @@ fn while_waiting(step: &Step) -> Spent {
 /// For each step of `plain` the ways that it can run, first the default.
 pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     let choose = suites::chooses(&plain.graph().suite);
+    let siblings = &Siblings::of(plain.graph());
     let all = plain.steps().iter().enumerate().map(|(index, step)| {
         let mut ways = vec![Way::new(StepOptions::default(), step)];
         if !choose {
             return ways;
         }
-        let functions = functions(plain, index, step);
+        let functions = functions(plain, siblings, (index, step));
         ways.extend(functions.iter().map(|(options, step)| Way::new(*options, step)));
-        for (options, product) in products(plain, index) {
+        for (options, product) in products(plain, siblings, index) {
             ways.push(Way::new(options, &product));
             if product.mask_demand() == Demand::default() {
                 // What follows the products does not depend on them.
@@ -106,24 +110,33 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     all.collect()
 }
 
+/// Runs for which layers of a model that keeps states are prepared together, where they are: answers have
+/// fewer bytes the more inputs they are for, about as the root of their number, and are held until they are used.
+const TOGETHER: NonZeroU32 = NonZeroU32::new(32).unwrap();
+
 /// Ways to multiply, of a linear step.
-fn products(plain: &Plan, index: usize) -> Vec<(StepOptions, Step)> {
+fn products(plain: &Plan, siblings: &Siblings, index: usize) -> Vec<(StepOptions, Step)> {
     let (graph, settings) = (plain.graph(), plain.settings());
-    let packings = || suites::packings(graph, settings, index).unwrap_or_default().into_iter();
+    let packings =
+        |runs| suites::packings(graph, settings, (index, runs)).unwrap_or_default().into_iter();
     let packing = |how| StepOptions { products: Some(how), ..StepOptions::default() };
-    let mut all: Vec<_> = packings().map(|(how, step)| (packing(how), step)).collect();
+    let mut all: Vec<_> = packings(1).map(|(how, step)| (packing(how), step)).collect();
     let early = settings.store() == 0;
-    if early {
-        all.extend(packings().map(|(how, step)| {
+    let several = Some(TOGETHER).filter(|_| !graph.states.is_empty());
+    for runs in [None, several].into_iter().take(1 + usize::from(several.is_some())) {
+        if !early {
+            break;
+        }
+        all.extend(packings(runs.map_or(1, |runs| runs.get() as usize)).map(|(how, step)| {
             // The first is the default.
             let default = how == Products::Packing(1);
             let plain = if default { StepOptions::default() } else { packing(how) };
-            (StepOptions { preprocessed: true, ..plain }, early_step(step))
+            (StepOptions { preprocessed: true, runs, ..plain }, early_step(step))
         }));
     }
     let by_ot = StepOptions { products: Some(Products::Ot), ..StepOptions::default() };
     if early && !all.is_empty() {
-        let built = suites::step(graph, settings, index, by_ot).ok();
+        let built = suites::step((graph, siblings), settings, index, by_ot).ok();
         all.extend(built.map(|step| (by_ot, step)));
     }
     all
@@ -142,7 +155,11 @@ fn early_step(mut step: Step) -> Step {
 }
 
 /// Ways to compute what a step has beside products.
-fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)> {
+fn functions(
+    plain: &Plan,
+    siblings: &Siblings,
+    (index, step): (usize, &Step),
+) -> Vec<(StepOptions, Step)> {
     if !step.chooses() {
         return Vec::new();
     }
@@ -154,7 +171,8 @@ fn functions(plain: &Plan, index: usize, step: &Step) -> Vec<(StepOptions, Step)
     let digits = digits.map(StepOptions::function);
     let others = [Function::OnMask, Function::Circuits, Function::Table].map(StepOptions::function);
     let (graph, settings) = (plain.graph(), plain.settings());
-    let built = |options| Some((options, suites::step(graph, settings, index, options).ok()?));
+    let built =
+        |options| Some((options, suites::step((graph, siblings), settings, index, options).ok()?));
     let all = digits.chain(others).chain([StepOptions::default()]);
     let turned = all.clone().map(|options| StepOptions { turns: true, ..options });
     let chained = [Function::Digits, Function::Rows].map(|function| function(Radix::Chain));

@@ -116,14 +116,15 @@ fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     let (known, settings) = (plan.graph(), plan.settings());
     let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
     let names: BTreeMap<&str, usize> = names.collect();
-    let siblings = Siblings::of(known);
+    let (siblings, own) = (Siblings::of(known), Siblings::of(graph));
     let mut by_step = OptionsByStep::default();
     for (step, node) in graph.nodes.iter().enumerate() {
         let options = match names.get(node.name.as_str()) {
             Some(known) => plan.options().of(siblings.host(*known).unwrap_or(*known)),
             None => new,
         };
-        let has = options.is_none() || suites::step(graph, settings, step, options).is_ok();
+        let built = || suites::step((graph, &own), settings, step, options).is_ok();
+        let has = options.is_none() || built();
         by_step.set(step, if has { options } else { StepOptions::default() });
     }
     by_step.set(graph.nodes.len(), plan.options().of(known.nodes.len()));

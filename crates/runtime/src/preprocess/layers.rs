@@ -34,6 +34,8 @@ pub(crate) struct Ahead {
     pub(crate) asked: BTreeMap<usize, Asked>,
     /// The OTs that the server sends.
     pub(crate) ots: Option<FirstOts>,
+    /// What the run takes of layers that were preprocessed for several, by step.
+    pub(crate) together: BTreeMap<usize, Preprocessed>,
 }
 
 /// The layers among `steps` that take part in `exchange`: all that can, or those that do in
@@ -180,7 +182,7 @@ pub(crate) fn preprocess(
     ahead: Ahead,
 ) -> Result<Inference> {
     end.source.set_threads(end.party.threads());
-    let Ahead { mut asked, ots } = ahead;
+    let Ahead { mut asked, ots, .. } = ahead;
     let demand = run_demand(steps);
     let ots = end.source.exchange(end.channel, &demand, ots, When::Now)?;
     let correlations = end.source.complete(end.channel, &demand, ots)?;

@@ -5,3 +5,4 @@ pub(crate) mod costs;
 pub(crate) mod layers;
 pub(crate) mod schedule;
 pub(crate) mod segments;
+pub(crate) mod together;

@@ -6,6 +6,7 @@
 use wire::{Error, Result};
 
 use super::layers::layers_of;
+use super::together::layers_for_several;
 use crate::step::Step;
 use crate::step::correlations::pad_bytes;
 use crate::step::linear::{Exchange, LinearProtocol};
@@ -75,9 +76,10 @@ pub(crate) fn run_bytes(steps: &[Step]) -> usize {
 /// [`Error::Misuse`] with what it takes.
 pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
     if store == 0 {
-        let steps = steps.iter().enumerate();
+        let (all, steps) = (steps, steps.iter().enumerate());
         let layers = layers_of(steps, Exchange::Encryption, false).into_iter();
-        let held = layers.map(|(.., layer)| layer.held_bytes());
+        let together = layers_for_several(all).into_iter();
+        let held = layers.chain(together).map(|(.., layer)| layer.held_bytes());
         return match held.fold(0, usize::saturating_add) {
             held if held > MOST_BYTES => {
                 Err(Error::misuse("more layers that run ahead than fit into memory"))

@@ -1,5 +1,6 @@
 //! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
+pub(crate) mod kind;
 mod moved;
 pub(crate) mod tensors;
 pub(crate) mod weights;
@@ -13,13 +14,13 @@ use wire::{Phase, Result};
 use crate::plan::Plan;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{self, Ahead, Inference, early_asks, first_asked, layers_of};
-use crate::preprocess::segments::segments;
 use crate::step::context::{Context, Endpoint, Party, input};
 use crate::step::correlations::When;
 use crate::step::linear::Exchange;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::sliced::Feed;
 use crate::step::{Action, Step, missing};
+use kind::Kind;
 use moved::Moved;
 use tensors::Tensors;
 
@@ -55,12 +56,12 @@ pub(crate) enum Before {
     Ahead(Ahead),
 }
 
-/// Runs all steps of one run after what was done `before`: on its preprocessing, or each segment
+/// Runs all steps of one run of a kind after what was done `before`: on its preprocessing, or each segment
 /// after its own. The client gets the opened words, the server nothing. `states` are this party's
 /// shares of the states before the run, and those after it. `watch` sees its share after each step.
 pub(crate) fn run(
     end: &mut Endpoint<'_>,
-    plan: &Plan,
+    (plan, kind): (&Plan, Kind),
     states: &mut Vec<Share>,
     before: Before,
     watch: Watch<'_>,
@@ -69,7 +70,7 @@ pub(crate) fn run(
     let kept = plan.graph().states.iter().map(|state| state.before).zip(states.drain(..));
     let shares = [(plan.graph().input, input)].into_iter().chain(kept).collect();
     let mut results = Tensors::new(plan, shares);
-    run_on(end, plan, &mut results, before, watch)?;
+    run_on(end, (plan, kind), &mut results, before, watch)?;
     *states = results.states(plan)?;
     Ok(results.into_opened())
 }
@@ -84,32 +85,32 @@ pub(crate) fn run(
 pub fn run_shares(end: &mut Endpoint<'_>, plan: &Plan, shares: Vec<Share>) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     let stores = plan.settings().store() > 0;
-    let ahead = ahead::exchange(end, plan.steps(), stores)?;
+    let ahead = ahead::exchange(end, plan)?;
     end.source.finish(end.channel)?;
     let before = match stores {
         true => Before::Preprocessed(layers::preprocess(end, plan.steps(), ahead)?),
         false => Before::Ahead(ahead),
     };
-    run_on(end, plan, &mut tensors, before, &mut |_| {})?;
+    run_on(end, (plan, Kind::Whole), &mut tensors, before, &mut |_| {})?;
     tensors.into_last()
 }
 
-/// Runs all steps on the tensors that are there.
+/// Runs the steps of a run of this kind on the tensors that are there.
 fn run_on(
     end: &mut Endpoint<'_>,
-    plan: &Plan,
+    (plan, kind): (&Plan, Kind),
     tensors: &mut Tensors,
     before: Before,
     watch: Watch<'_>,
 ) -> Result<()> {
     end.source.set_threads(end.party.threads());
-    let Ahead { mut asked, ots: mut first } = match before {
+    let Ahead { mut asked, ots: mut first, mut together } = match before {
         Before::Ahead(ahead) => ahead,
         Before::Preprocessed(inference) => {
-            return run_preprocessed(end, plan, tensors, inference, watch);
+            return run_preprocessed(end, (plan, kind), tensors, inference, watch);
         }
     };
-    let segments = segments(plan.steps());
+    let segments = plan.segments_of(kind);
     let of = |segment: &Range<usize>| {
         plan.steps().iter().enumerate().skip(segment.start).take(segment.len())
     };
@@ -147,7 +148,8 @@ fn run_on(
             if !moved.before(end.channel.role(), plan, tensors, index)? {
                 continue;
             }
-            let (preprocessed, makes_more) = (layers.remove(&index), step.feeds_itself());
+            let preprocessed = layers.remove(&index).or_else(|| together.remove(&index));
+            let makes_more = step.feeds_itself();
             let with = Turn { correlations: &mut correlations, makes_more, preprocessed };
             let result = run_step(end, (index, step), tensors, with)?;
             watch(&result);
@@ -162,16 +164,16 @@ pub(crate) fn demand_of<'a>(steps: impl Iterator<Item = (usize, &'a Step)> + Clo
     layers::demand(steps.map(|(_, step)| step), Step::demand_before_run)
 }
 
-/// Runs all steps on what was preprocessed for them.
+/// Runs the steps of a run of this kind on what was preprocessed for all steps; the rest is dropped.
 fn run_preprocessed(
     end: &mut Endpoint<'_>,
-    plan: &Plan,
+    (plan, kind): (&Plan, Kind),
     tensors: &mut Tensors,
     Inference { mut correlations, mut layers }: Inference,
     watch: Watch<'_>,
 ) -> Result<()> {
     let mut moved = Moved::default();
-    for (index, step) in plan.steps().iter().enumerate() {
+    for (index, step) in plan.steps_of(kind).iter().enumerate() {
         if !moved.before(end.channel.role(), plan, tensors, index)? {
             continue;
         }

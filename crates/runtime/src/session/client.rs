@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::plan::batch;
 use crate::provenance::Provenance;
 use crate::report::{Offered, Report};
+use crate::run::kind::Kind;
 use crate::session::course::Course;
 use crate::session::expected::Expected;
 use crate::session::handshake;
@@ -74,7 +75,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         })?;
     let mut results = Vec::with_capacity(inputs.len());
     for some in inputs.chunks(client.plan.settings().batch()) {
-        results.extend(client.run(channel, some)?);
+        results.extend(client.run(channel, some, Kind::Whole)?);
         (request.progress)(results.len(), inputs.len());
     }
     let report = client.finish(channel)?;
@@ -180,17 +181,19 @@ impl Client {
         course.prepare(&mut Endpoint { channel, party, source, rng }, plan)
     }
 
-    /// Runs quantised inputs, at most a batch of them; a result for each.
+    /// Runs quantised inputs, at most a batch of them; a result for each, or none of a run that is
+    /// only for what the graph keeps.
     pub(crate) fn run(
         &mut self,
         channel: &mut Channel,
         inputs: &[Vec<i64>],
+        kind: Kind,
     ) -> Result<Vec<Vec<i64>>> {
         let Self { plan, keys, source, rng, course, done, threads, .. } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
         let input = batch::joined(inputs, input, plan.settings().batch());
         let party = Party::Client { keys, input: &input, threads: *threads };
-        let words = course.run(&mut Endpoint { channel, party, source, rng }, plan)?;
+        let words = course.run(&mut Endpoint { channel, party, source, rng }, plan, kind)?;
         *done += inputs.len();
         let rows = words.chunks(plan.result_len().max(1)).take(inputs.len());
         Ok(rows.map(|row| decode(plan, row)).collect())

@@ -9,6 +9,8 @@ use crate::plan::Plan;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{Ahead, Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
+use crate::preprocess::together::Together;
+use crate::run::kind::Kind;
 use crate::run::{self, Before};
 use crate::step::context::Endpoint;
 
@@ -18,6 +20,8 @@ pub(crate) struct Course {
     store: VecDeque<Inference>,
     /// What was sent ahead for the first run.
     ahead: Ahead,
+    /// What is left of layers that are preprocessed for several runs.
+    together: Together,
     /// This party's shares of what the graph keeps from one run to the next.
     states: Vec<Share>,
 }
@@ -29,14 +33,14 @@ impl Course {
     /// [`Error::Internal`] for a plan whose graph lacks a state.
     pub(crate) fn new(plan: &Plan, inputs: usize) -> Result<Self> {
         let turns = turns(plan.runs(inputs), plan.settings().store());
-        let (store, ahead) = (VecDeque::new(), Ahead::default());
-        Ok(Self { turns, store, ahead, states: run::first_states(plan)? })
+        let (store, ahead, together) = (VecDeque::new(), Ahead::default(), Together::default());
+        Ok(Self { turns, store, ahead, together, states: run::first_states(plan)? })
     }
 
     /// Exchanges what the first run can send ahead of the last flight of the setup.
     pub(crate) fn send_ahead(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<()> {
         if plan.evaluated().is_none() {
-            self.ahead = ahead::exchange(end, plan.steps(), plan.settings().store() > 0)?;
+            self.ahead = ahead::exchange(end, plan)?;
         }
         Ok(())
     }
@@ -72,21 +76,31 @@ impl Course {
         Ok(true)
     }
 
-    /// Runs the next inputs, after what is to be prepared before them. The client gets
-    /// the opened words, the server nothing.
+    /// Runs the next inputs, after what is to be prepared before them. The client says what `kind`
+    /// of run it wants, where it may, and gets the opened words, the server nothing.
     ///
     /// # Errors
     /// [`Error::Internal`] when all runs are over: callers count their inputs.
-    pub(crate) fn run(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<Vec<u64>> {
+    pub(crate) fn run(
+        &mut self,
+        end: &mut Endpoint<'_>,
+        plan: &Plan,
+        kind: Kind,
+    ) -> Result<Vec<u64>> {
         while self.prepare(end, plan)? {}
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
+        let kind = kind.agreed(end.channel, plan)?;
         let before = match self.store.pop_front() {
             Some(inference) => Before::Preprocessed(inference),
-            None => Before::Ahead(std::mem::take(&mut self.ahead)),
+            None => {
+                end.source.set_threads(end.party.threads());
+                let together = self.together.next(end, plan.steps_of(kind))?;
+                Before::Ahead(Ahead { together, ..std::mem::take(&mut self.ahead) })
+            }
         };
-        let words = run::run(end, plan, &mut self.states, before, &mut |_| {})?;
+        let words = run::run(end, (plan, kind), &mut self.states, before, &mut |_| {})?;
         self.turns.next();
         Ok(words)
     }

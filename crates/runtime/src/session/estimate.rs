@@ -14,8 +14,9 @@ use crate::preprocess::ahead;
 use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
-use crate::preprocess::segments::segments;
+use crate::preprocess::together::{Left, layers_for_several};
 use crate::run::demand_of;
+use crate::run::kind::Kind;
 use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::Exchange;
@@ -59,6 +60,12 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
+        self.parts_behind(0, inputs)
+    }
+
+    /// What a session takes whose first `remembered` inputs of `inputs` are only for what the graph
+    /// keeps, part by part in its order.
+    pub(crate) fn parts_behind(&self, remembered: usize, inputs: usize) -> Vec<Part> {
         let sessions = if self.settings().post_quantum { 1.0 + LATTICE } else { 1.0 };
         let work = Work::of(Unit::Session, sessions) + keys::work(self);
         let mut schedules = Schedules::new(self.settings().sourcing());
@@ -70,31 +77,33 @@ impl Plan {
         }
         let mut parts = vec![Part::new(Phase::Setup, None, Spent { cost, work })];
         if let Some(last) = last {
-            parts.extend(ahead::costs(self.steps(), self.settings().store() > 0, &mut schedules));
+            parts.extend(ahead::costs(self, &mut schedules));
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
-        self.run_parts(self.runs(inputs), &mut schedules, &mut parts);
+        let kinds = |run| if run < self.runs(remembered) { Kind::States } else { Kind::Whole };
+        let runs: Vec<Kind> = (0..self.runs(inputs)).map(kinds).collect();
+        self.run_parts(&runs, &mut schedules, &mut parts);
         if let Some(first) = parts.get_mut(1) {
             first.spent.work += Work::of(Unit::Start, 1.0);
         }
         parts
     }
 
-    /// Parts of so many runs.
-    fn run_parts(&self, runs: usize, schedules: &mut Schedules, parts: &mut Vec<Part>) {
+    /// Parts of runs of these kinds.
+    fn run_parts(&self, runs: &[Kind], schedules: &mut Schedules, parts: &mut Vec<Part>) {
         let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps().iter().map(Step::spent).enumerate();
             let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
             let run: Vec<Part> = run.collect();
-            parts.extend(repeat_n(run, runs).flatten());
+            parts.extend(repeat_n(run, runs.len()).flatten());
             return;
         }
         if self.settings().store() > 0 {
             let (one, mut ready) = (schedule::run_bytes(self.steps()) as u64, 0);
             let layers = self.steps().iter().map(Step::linear_memory).max().unwrap_or(0);
-            let mut asked = true;
-            for turn in turns(runs, self.settings().store()) {
+            let (mut asked, mut kinds) = (true, runs.iter());
+            for turn in turns(runs.len(), self.settings().store()) {
                 match turn {
                     Turn::Prepare => {
                         ready += 1;
@@ -106,7 +115,9 @@ impl Plan {
                     }
                     Turn::Run => {
                         ready -= 1;
-                        let steps = self.steps().iter().map(Step::prepared).enumerate();
+                        let kind = kinds.next().copied().unwrap_or_default();
+                        parts.extend(self.said());
+                        let steps = self.steps_of(kind).iter().map(Step::prepared).enumerate();
                         let online = |(i, spent)| Part::new(Phase::Online, Some(i), spent);
                         parts.extend(steps.map(online));
                     }
@@ -114,14 +125,25 @@ impl Plan {
             }
             return;
         }
-        let segments = segments(self.steps());
+        let segments = self.segments();
         let of = |segment: &Range<usize>| {
             self.steps().iter().enumerate().skip(segment.start).take(segment.len())
         };
         let demands: Vec<Demand> = segments.iter().map(|some| demand_of(of(some))).collect();
+        let shorter = self.segments_of(Kind::States).len();
+        let counts = runs.iter().map(|kind| match kind {
+            Kind::Whole => (*kind, segments.len()),
+            Kind::States => (*kind, shorter),
+        });
         let all = segments.iter().zip(&demands).enumerate();
-        let mut early = false;
-        for (place, (at, (segment, demand))) in repeat_n(all, runs).flatten().enumerate() {
+        let windows = counts
+            .flat_map(|(kind, count)| all.clone().take(count).map(move |one| ((kind, count), one)));
+        let (mut early, mut left) = (false, Left::default());
+        for (place, ((kind, count), (at, (segment, demand)))) in windows.enumerate() {
+            if at == 0 {
+                parts.extend(self.said());
+                parts.extend(left.next(self.steps_of(kind), schedules));
+            }
             let steps = of(segment);
             let held = pad_bytes(demand) as u64;
             let mut made = match early {
@@ -132,13 +154,15 @@ impl Plan {
             made.spent = made.spent.then(circuits).and(peak.touch(held));
             parts.push(Part { begins: Some(place), ..made });
             let ask = |range: Range<usize>| -> Vec<Part> {
-                let asking = segments.iter().enumerate().take(range.end).skip(range.start);
+                let asking =
+                    segments.iter().enumerate().take(range.end.min(count)).skip(range.start);
                 let asks = |(to, next)| early_costs(&first_asked(of(next)), place + to - at - 1);
                 asking.flat_map(asks).collect()
             };
             let [sooner, later] = early_asks(at);
             parts.extend(ask(sooner));
-            let next = demands.get(at + 1).filter(|next| schedules.is_early(next));
+            let next =
+                demands.get(at + 1).filter(|next| at + 1 < count && schedules.is_early(next));
             parts.extend(next.map(|next| exchanged(schedules, place + 1, next)));
             early = next.is_some();
             parts.extend(ask(later));
@@ -166,6 +190,11 @@ impl Plan {
         }
     }
 
+    /// The message by which the client says what a run is for, where it may.
+    fn said(&self) -> Option<Part> {
+        Kind::cost(self).map(|cost| Part::new(Phase::Online, None, Spent::sending(cost)))
+    }
+
     /// Returns the bytes that the server holds for one session at most, about: correlations, what
     /// layers hold while they run, preprocessed runs, and messages under way. Encoded weights,
     /// which all sessions share, are not among them.
@@ -175,6 +204,8 @@ impl Plan {
         let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
         let held = self.pads_held().saturating_add(self.answers_held());
         let keys = keys::cost(self).client_to_server.saturating_mul(2);
+        let together = layers_for_several(steps).into_iter();
+        let held = together.fold(held, |held, (.., layer)| held + layer.held_bytes() as u64);
         [layers, stored as u64, held, keys].into_iter().fold(SESSION_BYTES, u64::saturating_add)
     }
 
@@ -184,14 +215,15 @@ impl Plan {
             let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
             first_asked(steps).iter().map(|(.., layer)| layer.asked_bytes() as u64).sum()
         };
-        let all: Vec<u64> = segments(self.steps()).iter().skip(1).map(answers).collect();
+        let all: Vec<u64> = self.segments().iter().skip(1).map(answers).collect();
         let pairs = all.windows(2).map(|pair| pair.iter().sum());
         pairs.chain(all.last().copied()).max().unwrap_or(0)
     }
 
     /// Returns the bytes of the pads of a segment and of those of the next that are made meanwhile, at most.
     fn pads_held(&self) -> u64 {
-        let demands: Vec<Demand> = segments(self.steps())
+        let demands: Vec<Demand> = self
+            .segments()
             .into_iter()
             .map(|some| {
                 demand_of(self.steps().iter().enumerate().skip(some.start).take(some.len()))

@@ -17,6 +17,7 @@ use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
 use crate::provenance::Provenance;
 use crate::report::Report;
+use crate::run::kind::Kind;
 use crate::session::client::Client;
 use crate::session::expected::MOST_INPUTS;
 use crate::session::input::quantize;
@@ -105,6 +106,20 @@ impl Session {
     /// those of the preparation since the last call: the session has failed, and further
     /// inputs get the same error.
     pub fn predict(&mut self, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
+        self.run(values, shape, Kind::Whole)
+    }
+
+    /// Runs inputs as [`Session::predict`] does, but only for what the model's states become: where
+    /// the result would be a label, what leads to it alone is not computed, and the server learns
+    /// that nobody wanted it. Else the run is a whole one, whose results are dropped.
+    ///
+    /// # Errors
+    /// The errors of [`Session::predict`].
+    pub fn remember(&mut self, values: &[f32], shape: &[usize]) -> Result<()> {
+        self.run(values, shape, Kind::States).map(drop)
+    }
+
+    fn run(&mut self, values: &[f32], shape: &[usize], kind: Kind) -> Result<Vec<Vec<i64>>> {
         let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
         let (count, most) = (inputs.len(), self.plan.settings().batch());
         if count > most {
@@ -121,7 +136,7 @@ impl Session {
         let mut open = self.take()?;
         self.idle.ready.store(open.client.ready().saturating_sub(1), Ordering::SeqCst);
         let Open { client, channel } = &mut *open;
-        let results = client.run(channel, &inputs).inspect_err(|error| self.fail(error))?;
+        let results = client.run(channel, &inputs, kind).inspect_err(|error| self.fail(error))?;
         self.done += 1;
         self.report = client.report(channel);
         self.wait_for_input(open);

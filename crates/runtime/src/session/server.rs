@@ -12,6 +12,7 @@ use crate::planner::at_widths;
 use crate::planner::offers::Offers;
 use crate::provenance::{MOST_CARD, Provenance};
 use crate::report::{Offered, Report};
+use crate::run::kind::Kind;
 use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;
@@ -236,7 +237,7 @@ fn attend<'a>(
         let turn = loop {
             match course.prepare(end, plan) {
                 Ok(true) => progress(Progress::Prepared(course.ready())),
-                Ok(false) => break course.run(end, plan).map(drop),
+                Ok(false) => break course.run(end, plan, Kind::default()).map(drop),
                 Err(error) => break Err(error),
             }
         };

@@ -22,6 +22,7 @@ use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
 
 mod kept;
+mod remembered;
 
 const SHAPE: [usize; 3] = [2, SIDE, SIDE];
 const ONE: usize = 2 * SIDE * SIDE;
@@ -37,12 +38,21 @@ fn with_session<T>(
     count: usize,
     client: impl FnOnce(Session) -> T,
 ) -> (T, Result<Report>) {
+    with_plan(model, &Plan::new(model.graph.clone(), settings).unwrap(), count, client)
+}
+
+/// The same under a plan that was chosen.
+fn with_plan<T>(
+    model: &Model,
+    plan: &Plan,
+    count: usize,
+    client: impl FnOnce(Session) -> T,
+) -> (T, Result<Report>) {
     let (ours, mut theirs) = memory_pair();
-    let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
+    let prepared = EncodedModel::new(plan, model.clone()).unwrap();
     thread::scope(|scope| {
         let server = scope.spawn(move || {
-            let ended = server::session(&plan, &prepared, usize::MAX, &mut theirs);
+            let ended = server::session(plan, &prepared, usize::MAX, &mut theirs);
             drop(theirs);
             ended
         });

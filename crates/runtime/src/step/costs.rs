@@ -42,12 +42,15 @@ impl Step {
         }
     }
 
-    /// What it takes before its input exists, in an exchange with other steps.
+    /// What it takes before its input exists, in an exchange with other steps; of one that is for several
+    /// runs the share of one.
     pub(crate) fn before(&self) -> Spent {
-        let layer = self.linear().filter(|layer| layer.is_preprocessed());
+        let several = |layer: &dyn LinearProtocol| layer.preprocess().is_some_and(|l| l.runs() > 1);
+        let layer = self.linear().filter(|layer| layer.is_preprocessed() || several(*layer));
         let layer = layer.and_then(LinearProtocol::preprocess);
         let parts = layer.map(|layer| layer.parts()).unwrap_or_default();
-        parts.into_iter().flat_map(|(_, spent)| spent).collect()
+        let all: Spent = parts.into_iter().flat_map(|(_, spent)| spent).collect();
+        all.of_one(layer.map_or(1, |layer| layer.runs()))
     }
 
     /// In the order in which they run: correlations consumed, and what is taken online after

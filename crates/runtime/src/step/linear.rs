@@ -136,6 +136,20 @@ pub trait Preprocess {
     /// Returns the exchange that the layer takes part in.
     fn exchange(&self) -> Exchange;
 
+    /// Returns the number of runs that the layer is preprocessed for at a time; one by default. Layers that
+    /// are for several are preprocessed before the first of them.
+    fn runs(&self) -> usize {
+        1
+    }
+
+    /// Splits what was made for several runs, in their order.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for what another layer made.
+    fn split(&self, made: Preprocessed) -> Result<Vec<Preprocessed>> {
+        Ok(vec![made])
+    }
+
     /// Returns whether the layer asks together with others. Layers of many parts ask when they are
     /// finished, part by part, so that their correlations fit into memory.
     fn asks_together(&self) -> bool {

@@ -31,6 +31,11 @@ impl Preprocessed {
         Self(Kept(Box::new(state)))
     }
 
+    /// Whether this type was kept.
+    pub(crate) fn is<T: Any>(&self) -> bool {
+        self.0.0.is::<T>()
+    }
+
     /// What was kept.
     ///
     /// # Errors

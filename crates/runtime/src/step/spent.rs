@@ -41,6 +41,20 @@ impl Spent {
         self.and(Work::of(Unit::Stream, -made).and(Unit::Byte, -beside))
     }
 
+    /// The share of one of `runs` runs, about; the rounds are all there.
+    #[must_use]
+    pub(crate) fn of_one(self, runs: usize) -> Self {
+        if runs == 1 {
+            return self;
+        }
+        let share = |bytes: u64| bytes.div_ceil(runs as u64);
+        let [client_to_server, server_to_client] =
+            [self.cost.client_to_server, self.cost.server_to_client].map(share);
+        let each = |unit: &Unit| Work::of(*unit, self.work.units(*unit) / runs as f64);
+        let work = Unit::ALL.iter().map(each).sum();
+        Self { cost: Cost { client_to_server, server_to_client, ..self.cost }, work }
+    }
+
     /// This part and then the next.
     #[must_use]
     pub(crate) fn then(self, next: Self) -> Self {

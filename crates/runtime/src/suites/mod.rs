@@ -171,12 +171,12 @@ pub(crate) fn chooses(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.nodes.is_some())
 }
 
-/// The step at `index` of the plan for `graph`, run as `options` say.
+/// The step at `index` of the plan for `graph`, run as `options` say. `siblings` are the graph's.
 ///
 /// # Errors
 /// [`Error::Misuse`] where it cannot be.
 pub(crate) fn step(
-    graph: &Graph,
+    (graph, siblings): (&Graph, &Siblings),
     settings: Settings,
     index: usize,
     options: StepOptions,
@@ -189,24 +189,24 @@ pub(crate) fn step(
     let nodes = named(&graph.suite)?.nodes.unwrap_or(auto::NODES);
     let cx =
         NodeContext { graph, node, batch: settings.batch(), options, joined: 0, extended: None };
-    Siblings::of(graph).step(index, &cx, nodes.action)
+    siblings.step(index, &cx, nodes.action)
 }
 
-/// The packings of a linear step of a suite that chooses among them, first the default; none of
-/// another step.
+/// The packings of a linear step of a suite that chooses among them, for so many runs together, first
+/// the default; none of another step.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
 pub(crate) fn packings(
     graph: &Graph,
     settings: Settings,
-    index: usize,
+    (index, runs): (usize, usize),
 ) -> Result<Vec<(Products, Step)>> {
     let nodes = named(&graph.suite)?.nodes;
     let (Some(node), Some(nodes)) = (graph.nodes.get(index), nodes) else {
         return Ok(Vec::new());
     };
-    let actions = (nodes.packings)(graph, node, settings.batch())?.into_iter();
+    let actions = (nodes.packings)(graph, node, (settings.batch(), runs))?.into_iter();
     Ok(actions.map(|(how, action)| (how, Step::of_node(graph, index, action))).collect())
 }
 

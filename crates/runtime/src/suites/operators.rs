@@ -65,6 +65,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
 pub(super) const OT_PRODUCTS: StepOptions = StepOptions {
     products: Some(Products::Ot),
     preprocessed: false,
+    runs: None,
     function: None,
     turns: false,
     shallow: false,
@@ -84,24 +85,27 @@ fn layer_of(graph: &Graph, node: &Node) -> Result<Option<(Linear, Option<[usize;
     Ok(Some((linear, Some([table.rows, length]))))
 }
 
-/// All packings of a linear node's products, first the default, then those that are folded; none
-/// of another node.
+/// All packings of a linear node's products in runs of so many inputs, and for so many runs together,
+/// first the default, then those that are folded; none of another node, or of trees for several runs.
 ///
 /// # Errors
 /// [`Error::Misuse`] where there is no packing.
 pub(super) fn packings(
     graph: &Graph,
     node: &Node,
-    batch: usize,
+    (batch, runs): (usize, usize),
 ) -> Result<Vec<(Products, Action)>> {
     let trees = node.op.get::<Trees>();
+    if trees.is_some() && runs > 1 {
+        return Ok(Vec::new());
+    }
     let (linear, positions, out_bits, inputs) = match (trees, layer_of(graph, node)?) {
         (Some(trees), _) => {
             let (linear, inputs) = selection(trees, graph.input_of(node, 0).len(), batch);
             (linear, None, KEY_BITS, inputs)
         }
         (None, Some((linear, positions))) => {
-            (linear, positions, graph.output_of(node).format.bits, batch)
+            (linear, positions, graph.output_of(node).format.bits, batch * runs)
         }
         (None, None) => return Ok(Vec::new()),
     };
@@ -115,7 +119,8 @@ pub(super) fn packings(
             let cx = NodeContext { batch, ..NodeContext::plain(graph, node) };
             return Ok((products, Action::linear(trees_layer(&cx, layer)?)));
         }
-        let radix = Radix::fastest(layer.outputs(), linear.shift);
+        let layer = layer.for_runs(runs);
+        let radix = Radix::fastest(layer.run_outputs(), linear.shift);
         let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
         Ok((products, Action::linear(CoefficientLayer { positions, ..step })))
     };
@@ -172,14 +177,15 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
         Some(Products::Ot) if positions.is_none() && options == OT_PRODUCTS => {
             return ot_layers::layer(&linear, out_bits, batch);
         }
-        products => packed(&linear, out_bits, batch, products)?,
+        products => packed(&linear, out_bits, batch * options.runs(), products)?,
     };
+    let layer = layer.for_runs(options.runs());
     let radix = match options.function {
         Some(Function::Digits(_)) if linear.rounding == Rounding::Stochastic => {
             return Err(Error::misuse("digits for a layer without comparisons"));
         }
         Some(Function::Digits(radix)) => radix,
-        _ => Radix::fastest(layer.outputs(), linear.shift),
+        _ => Radix::fastest(layer.run_outputs(), linear.shift),
     };
     let step = CoefficientLayer::of(layer, &linear, out_bits, radix)?;
     let step = if options.turns { step.in_turns(&linear, out_bits)? } else { step };
@@ -272,6 +278,9 @@ fn bands(cx: &NodeContext<'_>) -> Result<Action> {
 
 /// Keys selected by a product, then comparisons and paths.
 fn trees(cx: &NodeContext<'_>) -> Result<Action> {
+    if cx.options.runs.is_some() {
+        return Err(Error::misuse("trees that are prepared for several runs"));
+    }
     let (linear, batch) = selection(cx.operator()?, cx.input().len(), cx.batch);
     let layer = packed(&linear, KEY_BITS, batch, cx.options.products)?;
     let mut step = trees_layer(cx, layer)?;

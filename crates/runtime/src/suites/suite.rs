@@ -47,10 +47,13 @@ pub struct Suite {
 pub struct NodePlanner {
     /// What runs a node, under its options.
     pub action: PlanOperator,
-    /// All packings of a linear node in runs of so many inputs, first the default, then those that
-    /// are folded; none of another node.
-    pub packings: fn(&Graph, &Node, usize) -> Result<Vec<Packed>>,
+    /// All packings of a linear node in runs of so many inputs, and for so many runs together, first
+    /// the default, then those that are folded; none of another node.
+    pub packings: PackNode,
 }
+
+/// Packs a linear node for so many inputs of a run, and so many runs together.
+pub(crate) type PackNode = fn(&Graph, &Node, (usize, usize)) -> Result<Vec<Packed>>;
 
 /// A packing of a linear node, by what chooses it.
 pub(crate) type Packed = (Products, Action);

@@ -17,6 +17,7 @@ use crate::linear::checked::{CheckedNetwork, Deviation};
 use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::report::Report;
+use crate::run::kind::Kind;
 use crate::session::client::Client;
 use crate::session::encoded::EncodedModel;
 use crate::session::opening::Asking;
@@ -222,7 +223,8 @@ fn session_of(
             client.plan = Arc::new(Plan::of_steps(graph, steps(honest), settings));
             let mut all = Vec::new();
             for input in inputs {
-                all.extend(client.run(&mut ours, std::slice::from_ref(input))?);
+                let one = std::slice::from_ref(input);
+                all.extend(client.run(&mut ours, one, Kind::Whole)?);
             }
             client.finish(&mut ours)?;
             Ok(all)

@@ -15,6 +15,7 @@ use wire::{Channel, Result, Role};
 use crate::keys::lola::Cache;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::preprocess::layers::Ahead;
+use crate::run::kind::Kind;
 use crate::run::{self, Before};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;
@@ -85,7 +86,13 @@ fn client(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run(end, &plan, &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
+    let opened = run::run(
+        end,
+        (&plan, Kind::Whole),
+        &mut vec![],
+        Before::Ahead(Ahead::default()),
+        &mut watch,
+    )?;
     // The last share is what was opened.
     shares.pop();
     Ok((opened, shares))
@@ -106,7 +113,7 @@ fn server(
     let end = &mut Endpoint { channel, party, source, rng };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
-    run::run(end, plan, &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
+    run::run(end, (plan, Kind::Whole), &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
     shares.pop();
     Ok(shares)
 }

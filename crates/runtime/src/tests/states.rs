@@ -4,7 +4,7 @@ use super::*;
 use graph::Options;
 
 /// `after = tanh(W x + U before)` with a linear result: what one step of a recurrent network is.
-pub(super) fn recurrent(rng: &mut Random, rounding: Rounding) -> Model {
+pub(crate) fn recurrent(rng: &mut Random, rounding: Rounding) -> Model {
     let source = r#"{"name":"recurrent","input":{"name":"x","shape":[4]},"output":"y",
       "states":[{"name":"before","shape":[3],"after":"same"}],"nodes":[
       {"name":"in","op":"Gemm","inputs":["x"],"output":"a","weight":"w","bias":"b"},
@@ -31,7 +31,7 @@ pub(super) fn recurrent(rng: &mut Random, rounding: Rounding) -> Model {
     graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
 }
 
-fn values(rng: &mut Random, count: usize) -> Vec<f32> {
+pub(crate) fn values(rng: &mut Random, count: usize) -> Vec<f32> {
     rng.uniform(4 * count, 16).iter().map(|w| *w as f32 / 32768.0 - 1.0).collect()
 }
 

@@ -134,7 +134,7 @@ fn plans_for_links_to_be_measured_have_each_its_own_graph() {
         let alone = alone.plan(&narrow, Settings::default().planned_for(Some(link))).unwrap();
         let offered = offers.plan(offers.suited(Some(link)), false).unwrap();
         let seconds = |plan: &Plan| {
-            let total = Report::predicted_under(plan, 1, &conditions(Some(link))).total;
+            let total = Report::predicted_under(plan, (0, 1), &conditions(Some(link))).total;
             total.seconds.unwrap()
         };
         assert!(seconds(offered) <= 1.0001 * seconds(&alone));

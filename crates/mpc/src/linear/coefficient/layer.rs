@@ -61,6 +61,8 @@ pub struct Layer {
     pub(super) addend: Option<i64>,
     /// Whether e0 covers a key of any errors.
     pub(super) covered: bool,
+    /// Runs whose inputs are encrypted together, before any of them exists.
+    pub(super) runs: usize,
 }
 
 impl Layer {
@@ -169,6 +171,7 @@ impl Layer {
             rounding: linear.rounding,
             addend: linear.addend,
             covered: false,
+            runs: 1,
         }
     }
 
@@ -183,12 +186,12 @@ impl Layer {
         self.params
     }
 
-    /// Returns the number of values of the output, of all inputs of a run.
+    /// Returns the number of values of the output, of all inputs that are encrypted together.
     pub fn outputs(&self) -> usize {
         self.packing.image_outputs() * self.packing.batch()
     }
 
-    /// Returns the number of values of the input, of all inputs of a run.
+    /// Returns the number of values of the input, of all inputs that are encrypted together.
     pub fn inputs(&self) -> usize {
         self.packing.image_inputs() * self.packing.batch()
     }
@@ -240,7 +243,7 @@ impl Layer {
             (true, Rounding::Exact) => self.noise().beyond(self.result_bits(), self.room()),
             _ => self.rescaling().failure(self.noise()),
         };
-        self.outputs() as f64 * one
+        self.run_outputs() as f64 * one
     }
 
     /// What the error of the shares of an exact result of a covered layer may be, in units of their last place: half of
@@ -275,10 +278,10 @@ impl Layer {
         self.packing.responses().saturating_mul(each).saturating_add(8 * self.outputs())
     }
 
-    /// Multiplications of the same layer in the clear.
+    /// Multiplications of a run of the same layer in the clear.
     pub fn clear_work(&self) -> usize {
         let taps = self.conv.group_channels() * self.conv.kernel[0] * self.conv.kernel[1];
-        self.outputs().saturating_mul(taps)
+        self.run_outputs().saturating_mul(taps)
     }
 
     /// Returns what both parties do in a run, beside the messages.

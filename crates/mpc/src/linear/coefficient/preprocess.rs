@@ -5,7 +5,7 @@
 //! | In | as online; in preprocessing nothing but the weights |
 //! | Out | as online: the same error bounds, around the same value |
 //! | Reveals | to the server: the client's share minus a uniform mask |
-//! | Security | the client's mask r is uniform mod 2^P and used once: it is moved into the layer |
+//! | Security | the client's mask r is uniform mod 2^P and used once, of several runs each its own: it is moved into the layer |
 //! | Cost | in preprocessing what the layer costs online otherwise; online P/8 per value of the inputs up, one round |
 //! | Paper | Mishra et al., Delphi (USENIX Security 2020), section 4.1; UFO, Fig. 4 |
 //!
@@ -16,6 +16,9 @@
 //! Online the client
 //! sends `x_c - r`; the server multiplies that, plus its own share, in the clear, and adds
 //! it to its mask before both round.
+//!
+//! Masks of several runs are encrypted together ([`Layer::for_runs`]), as a batch of inputs is: each run
+//! then consumes its own part.
 
 use std::sync::{Arc, Weak};
 
@@ -46,25 +49,47 @@ pub struct ServerAsked {
     pub(super) products: Arc<Products>,
 }
 
-/// The client's half of a preprocessed layer, for one run.
+/// The client's half of a preprocessed layer, for one run or, until it is split, for several.
 pub struct PreprocessedClient {
     mask: Zeroizing<Vec<u64>>,
     phases: Zeroizing<Vec<u64>>,
 }
 
-/// The server's half of a preprocessed layer, for one run.
+/// The server's half of a preprocessed layer, for one run or, until it is split, for several.
 pub struct PreprocessedServer {
     masks: Zeroizing<Vec<u64>>,
 }
 
 impl Layer {
+    /// Takes the inputs of the layer as those of `runs` runs (at least 1, a divisor of their number), whose
+    /// masks are encrypted together and which run one after another.
+    #[must_use]
+    pub fn for_runs(self, runs: usize) -> Self {
+        Self { runs: runs.max(1), ..self }
+    }
+
+    /// Returns the number of runs whose inputs are encrypted together.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Returns the number of values of the output of one run.
+    pub fn run_outputs(&self) -> usize {
+        self.outputs() / self.runs
+    }
+
+    /// Returns the number of values of the input of one run.
+    pub fn run_inputs(&self) -> usize {
+        self.inputs() / self.runs
+    }
+
     /// Returns what a run costs after the layer was prepared at [`Layer::cost`].
     pub fn prepared_cost(&self) -> Cost {
         Cost::message(Role::Client, Masked::body_len(&[self.masked()]))
     }
 
     fn masked(&self) -> Segment {
-        Segment { count: self.inputs(), bits: self.plain_bits }
+        Segment { count: self.run_inputs(), bits: self.plain_bits }
     }
 }
 
@@ -137,6 +162,13 @@ impl ServerAsked {
 }
 
 impl PreprocessedClient {
+    /// The halves of the runs that `layer` was prepared for, in their order.
+    pub fn split(self, layer: &Layer) -> Vec<Self> {
+        let masks = parts(&self.mask, layer.run_inputs());
+        let phases = parts(&self.phases, layer.run_outputs());
+        masks.zip(phases).map(|(mask, phases)| Self { mask, phases }).collect()
+    }
+
     /// Runs the client's side with an input.
     ///
     /// # Errors
@@ -160,6 +192,11 @@ impl PreprocessedClient {
 }
 
 impl PreprocessedServer {
+    /// The halves of the runs that `layer` was prepared for, in their order.
+    pub fn split(self, layer: &Layer) -> Vec<Self> {
+        parts(&self.masks, layer.run_outputs()).map(|masks| Self { masks }).collect()
+    }
+
     /// Runs the server's side with an input.
     ///
     /// # Errors
@@ -185,6 +222,11 @@ impl PreprocessedServer {
         added.iter_mut().zip(products.iter()).for_each(|(sum, y)| *sum = sum.wrapping_add(*y));
         server_share(layer, &mut self.masks, weights.bias(), &added)
     }
+}
+
+/// Copies of parts of so many words each; the original is zeroized where it is dropped.
+fn parts(all: &[u64], len: usize) -> impl Iterator<Item = Zeroizing<Vec<u64>>> {
+    all.chunks(len.max(1)).map(|part| Zeroizing::new(part.to_vec()))
 }
 
 impl std::fmt::Debug for ClientAsked {

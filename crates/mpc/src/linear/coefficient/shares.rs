@@ -17,15 +17,15 @@ pub(super) fn check(
 ) -> Result<Zeroizing<Vec<u64>>> {
     let fits = |share: &Share, len| share.len() == len && share.bits() >= layer.plain_bits;
     let added = match (layer.addend, addend) {
-        (None, None) => Some(vec![0; layer.outputs()]),
-        (Some(factor), Some(share)) if fits(share, layer.outputs()) => {
+        (None, None) => Some(vec![0; layer.run_outputs()]),
+        (Some(factor), Some(share)) if fits(share, layer.run_outputs()) => {
             let terms = share.words().iter().map(|word| word.wrapping_mul(factor as u64));
             Some(terms.map(|term| term & mask(layer.plain_bits)).collect())
         }
         _ => None,
     };
     match added {
-        Some(added) if fits(x, layer.inputs()) => Ok(Zeroizing::new(added)),
+        Some(added) if fits(x, layer.run_inputs()) => Ok(Zeroizing::new(added)),
         _ => Err(Error::misuse("shares that do not fit their linear layer")),
     }
 }

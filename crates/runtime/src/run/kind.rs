@@ -1,0 +1,86 @@
+//! What a client wants of a run: its result, or only what the graph keeps for the next one.
+//!
+//! A language model that reads its prompt token by token needs keys and values of each, and the next
+//! token of the last alone. The client says which before each run, so that the server knows it too,
+//! and what runs for the result only is left out.
+
+use graph::Graph;
+use wire::{Channel, Cost, Error, Message, Phase, Result, Role, tags};
+
+use crate::plan::{Plan, Reveal, Settings};
+use crate::step::Step;
+
+/// Bytes of a message.
+const LEN: u64 = 1;
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The result, and what the graph keeps.
+    #[default]
+    Whole,
+    /// What the graph keeps: the client learns nothing.
+    States,
+}
+
+impl Message for Kind {
+    type Shape = ();
+    const TAG: u8 = tags::RUN_KIND;
+
+    fn bounds((): &()) -> (u64, u64) {
+        (LEN, LEN)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self == Self::States));
+    }
+
+    fn decode(body: &[u8], (): &()) -> Result<Self> {
+        match body {
+            [0] => Ok(Self::Whole),
+            [1] => Ok(Self::States),
+            _ => Err(Error::peer("a kind of run, 0 or 1", "another")),
+        }
+    }
+}
+
+impl Kind {
+    /// Lets the client say what it wants, where the plan leaves it the choice; else all runs are
+    /// whole. What the server passes is of no account.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] for a kind that there is not, [`Error::Transport`].
+    pub(crate) fn agreed(self, channel: &mut Channel, plan: &Plan) -> Result<Self> {
+        if plan.states_end().is_none() {
+            return Ok(Self::Whole);
+        }
+        channel.enter(Phase::Online, None);
+        match channel.role() {
+            Role::Client => channel.send(&self).map(|()| self),
+            Role::Server => channel.receive(&()),
+        }
+    }
+
+    /// What saying it costs, under a plan that leaves the client the choice.
+    pub(crate) fn cost(plan: &Plan) -> Option<Cost> {
+        plan.states_end().map(|_| Cost::message(Role::Client, LEN))
+    }
+}
+
+/// How many of the `steps` a run takes that is for what the graph keeps alone, where the client may
+/// want such runs: there are states, the result is a label, and steps follow that only lead to it.
+pub(crate) fn states_end(graph: &Graph, settings: Settings, steps: &[Step]) -> Option<usize> {
+    if graph.states.is_empty() || settings.reveal != Reveal::Label {
+        return None;
+    }
+    let mut wanted: Vec<usize> = graph.states.iter().map(|state| state.after).collect();
+    let mut end = 0;
+    for (index, step) in steps.iter().enumerate().rev() {
+        let also = step.composed().map(|composed| composed.also.as_slice()).unwrap_or_default();
+        if wanted.contains(&step.writes) || also.iter().any(|also| wanted.contains(&also.tensor)) {
+            end = end.max(index + 1);
+            wanted.extend(&step.reads);
+        }
+    }
+    (end > 0 && end < steps.len()).then_some(end)
+}
