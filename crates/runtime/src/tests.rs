@@ -4,6 +4,7 @@
 mod bands;
 mod batches;
 mod checked;
+mod checked_cheats;
 mod checked_trees;
 mod circuits;
 mod distinguish;

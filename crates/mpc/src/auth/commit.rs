@@ -107,6 +107,11 @@ impl ClientBits {
         &self.planes
     }
 
+    /// Returns all labels, plane after plane.
+    pub(crate) fn all_labels(&mut self) -> &mut [u128] {
+        &mut self.labels
+    }
+
     /// Returns some planes with their labels.
     pub(super) fn part(&self, planes: Range<usize>) -> Self {
         let labels = Zeroizing::new(self.labels(planes.clone()).to_vec());

@@ -175,9 +175,7 @@ impl Shifted {
         };
         let mut off = vec![0u64; self.count];
         for (bit, at) in (skip..self.bits as usize).enumerate() {
-            off.iter_mut()
-                .zip(plane(at).iter())
-                .for_each(|(off, one)| *off |= u64::from(one) << bit);
+            off.iter_mut().zip(plane(at).iter()).for_each(|(off, one)| *off |= one << bit);
         }
         let high = random.high.plus(&widened(&off), keys).raised(self.modulus())?;
         let all = (0..skip).zip(&random.low).try_fold(high, |sum, (at, random)| {
@@ -201,6 +199,11 @@ impl ClientShift {
     /// Returns the random bits.
     pub fn bits(&self) -> &ClientBits {
         &self.bits
+    }
+
+    /// Returns the labels of the random bits, plane after plane.
+    pub(crate) fn labels(&mut self) -> &mut [u128] {
+        self.bits.all_labels()
     }
 }
 

@@ -179,12 +179,13 @@ impl client::Run {
         &mut self,
         ch: &mut Channel,
         (at, stage): (usize, &Stage),
-        (shift, ahead): (ClientShift, circuits::ClientAhead),
+        (mut shift, ahead): (ClientShift, circuits::ClientAhead),
         worker: &mut Worker<'_>,
         conduct: &dyn Conduct,
     ) -> Result<Values> {
         let (phases, words) = self.layer(ch, (at, stage), worker, conduct)?;
         self.relations.push(phases.less(&stage.shifts.tell(ch, &shift, &words)?)?);
+        conduct.labels(at, shift.labels());
         ahead.evaluate(ch, &stage.circuits, shift.bits())
     }
 }

@@ -198,8 +198,9 @@ impl Run {
         let (phases, words) = self.layer(ch, (at, stage), worker, conduct)?;
         let bits = stage.layer.phase_bits();
         let ots = self.ots.split_off(stage.phases.labels());
-        let committed = commit(ch, ots, planes(&words, bits))?;
+        let mut committed = commit(ch, ots, planes(&words, bits))?;
         self.relations.push(phases.less(&tag_client(ch, &stage.phases, &committed)?)?);
+        conduct.labels(at, committed.all_labels());
         circuits::client(ch, &stage.circuits, &committed)
     }
 }

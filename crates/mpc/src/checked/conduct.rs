@@ -21,6 +21,12 @@ pub trait Conduct: Send + Sync {
         let _ = (layer, words);
     }
 
+    /// Changes the labels of the bits that the client has committed to for the circuits behind a layer, bit after bit
+    /// of all values.
+    fn labels(&self, layer: usize, labels: &mut [u128]) {
+        let _ = (layer, labels);
+    }
+
     /// Changes what the client of a test opens of its combinations: the high bits of those that are to be zero, then
     /// of small ones the low bits and the high bits.
     #[cfg(any(test, feature = "testing"))]

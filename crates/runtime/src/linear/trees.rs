@@ -72,12 +72,15 @@ pub(crate) fn selection(trees: &Trees, features: usize, batch: usize) -> (Linear
     (product(conv), batch / matrices)
 }
 
-/// The numbers of the selection's matrix, row by row, and its constants.
+/// The numbers of the selection's matrix, row by row.
+type Matrix = Zeroizing<Vec<i32>>;
+
+/// The selection's matrix and its constants.
 pub(crate) fn selected(
     trees: &Trees,
     features: usize,
     weights: &NodeWeights,
-) -> Result<(Zeroizing<Vec<i32>>, Zeroizing<Vec<i64>>)> {
+) -> Result<(Matrix, Zeroizing<Vec<i64>>)> {
     let NodeWeights { weight, bias } = weights;
     let mut matrix = Zeroizing::new(vec![0i32; weight.len() * features]);
     for (row, code) in matrix.chunks_exact_mut(features.max(1)).zip(weight) {

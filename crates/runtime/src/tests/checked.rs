@@ -2,31 +2,21 @@
 //! weights of the default suite away.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::thread;
 
 use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
 use mpc::Share;
-use mpc::checked::Conduct;
 use ring::Random;
-use wire::{Error, Result, Role, memory_pair};
+use wire::{Error, Result, Role};
 
+use super::checked_cheats::session_of;
 use super::{clear, costs_as_planned, run, run_with};
-use crate::linear::checked::{CheckedNetwork, Deviation};
-use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Reveal, Settings};
-use crate::report::Report;
-use crate::run::kind::Kind;
-use crate::session::client::Client;
-use crate::session::encoded::EncodedModel;
-use crate::session::opening::Asking;
-use crate::session::server::session;
 use crate::step::{Action, Local, Step};
 use crate::suites;
 
 const INPUTS: usize = 24;
-const HIDDEN: usize = 12;
+pub(super) const HIDDEN: usize = 12;
 
 /// fc 24-12 -> relu -> fc 12-12 -> relu -> fc 12-5.
 fn network(suite: &str, last: &str) -> Result<Model, graph::Error> {
@@ -108,11 +98,11 @@ fn pictures() -> Model {
 const LAST: &str =
     r#"{"name":"last","op":"Gemm","inputs":["d"],"output":"y","weight":"w3","bias":"b3"}"#;
 
-fn model(suite: &str) -> Model {
+pub(super) fn model(suite: &str) -> Model {
     network(suite, LAST).unwrap()
 }
 
-fn values(seed: u64, count: usize) -> Vec<f32> {
+pub(super) fn values(seed: u64, count: usize) -> Vec<f32> {
     let words = Random::seeded(seed).uniform(count * INPUTS, 16);
     words.iter().map(|w| *w as f32 / 32768.0 - 1.0).collect()
 }
@@ -141,7 +131,7 @@ fn exact(model: &Model, values: &[f32], count: usize) {
 }
 
 /// A network with a maximum pool, a residual sum and an average pool.
-fn residual() -> Model {
+pub(super) fn residual() -> Model {
     let options = graph::Options {
         suite: "checked".into(),
         rounding: Rounding::Exact,
@@ -156,21 +146,6 @@ fn residual_sums_and_average_pools_equal_the_interpreter() {
     let linears = model.graph.nodes.iter().filter_map(|node| node.op.get::<graph::Linear>());
     assert!(linears.into_iter().any(|linear| linear.addend.is_some()));
     exact(&model, &super::inputs(&mut Random::seeded(7), 2), 2);
-}
-
-/// A share is shifted before the sum, in it and behind it, by amounts that stay below a last place and above.
-#[test]
-fn clients_that_cheat_in_residual_sums_get_no_result() {
-    let model = residual();
-    let values = super::inputs(&mut Random::seeded(8), 1);
-    let input = vec![model.graph.quantize_input(&values).unwrap()];
-    for layer in 0..3 {
-        for by in [1, 1 << 18] {
-            let how = (&model, layer > 0);
-            let (client, server) = cheating(how, Cheat::Phase(layer, by), &input);
-            assert!(client.is_err() && matches!(&server, Err(Error::Peer { .. })), "{server:?}");
-        }
-    }
 }
 
 #[test]
@@ -199,127 +174,6 @@ fn what_has_no_checked_form_is_refused_with_advice() {
         Settings { batch: NonZeroU32::new(2), ..Settings::default() },
     ] {
         refused(Plan::new(graph.clone(), settings).unwrap_err());
-    }
-}
-
-/// A session of a client that runs `steps` in place of what it was offered, for each of `inputs`.
-fn session_of(
-    (model, settings): (&Model, Settings),
-    steps: impl FnOnce(Vec<Step>) -> Vec<Step> + Send,
-    inputs: &[Vec<i64>],
-) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
-    let (mut ours, mut theirs) = memory_pair();
-    let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
-    thread::scope(|scope| {
-        let (plan, encoded) = (&plan, &encoded);
-        // A server that stops closes its end.
-        let server = scope.spawn(move || session(plan, encoded, usize::MAX, &mut theirs));
-        let client = || -> Result<Vec<Vec<i64>>> {
-            let count = |_: &Plan| Ok(inputs.len());
-            let mut client = Client::open(&mut ours, 1, None, Asking::default(), count)?;
-            let (graph, settings) = (client.plan.graph().clone(), client.plan.settings());
-            let honest = suites::steps(&graph, settings, &OptionsByStep::default())?;
-            client.plan = Arc::new(Plan::of_steps(graph, steps(honest), settings));
-            let mut all = Vec::new();
-            for input in inputs {
-                let one = std::slice::from_ref(input);
-                all.extend(client.run(&mut ours, one, Kind::Whole)?);
-            }
-            client.finish(&mut ours)?;
-            Ok(all)
-        };
-        let results = client();
-        drop(ours);
-        (results, server.join().unwrap())
-    })
-}
-
-/// What a client does that breaks the protocol in one place.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cheat {
-    /// Adds to a phase of a layer, a value of its share.
-    Phase(usize, u64),
-    /// Sends a wrong correction of the OTs of its inputs.
-    Correction,
-    /// Adds to what it encrypts.
-    Ciphertext(usize, u64),
-    /// Opens other combinations of this kind.
-    Opening(usize),
-}
-
-impl Conduct for Cheat {
-    fn ciphertext(&self, layer: usize, fresh: &mut he::rlwe::Fresh) {
-        match self {
-            Self::Ciphertext(at, by) if *at == layer => {
-                fresh.body[0] = fresh.body[0].wrapping_add(*by) & ring::word::mask(52);
-            }
-            _ => {}
-        }
-    }
-
-    fn phases(&self, layer: usize, words: &mut [u64]) {
-        match self {
-            Self::Phase(at, by) if *at == layer => words[1] = words[1].wrapping_add(*by),
-            _ => {}
-        }
-    }
-
-    fn corrections(&self, corrections: &mut ring::Bits) {
-        if matches!(self, Self::Correction) {
-            corrections.xor(&(0..corrections.len()).map(|at| u64::from(at == 3)).collect());
-        }
-    }
-
-    fn opening(&self, opened: &mut [Vec<u64>]) {
-        if let Self::Opening(kind) = self {
-            opened[*kind][0] ^= 1;
-        }
-    }
-}
-
-/// A session of such a client, of runs that are prepared or not.
-pub(super) fn cheating(
-    (model, prepared): (&Model, bool),
-    cheat: Cheat,
-    input: &[Vec<i64>],
-) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
-    let steps = |mut steps: Vec<Step>| {
-        let Action::Linear(layer) = &mut steps[0].action else { unreachable!("one network") };
-        let network = layer.downcast_mut::<CheckedNetwork>().unwrap();
-        network.conduct = Deviation(Some(Arc::new(cheat)));
-        steps
-    };
-    let offline = NonZeroU32::new(prepared.into());
-    session_of((model, Settings { offline, ..Settings::default() }), steps, input)
-}
-
-/// Whatever the weights are, the server names the client as guilty and the client gets no result.
-#[test]
-fn clients_that_cheat_get_no_result_and_are_named() {
-    let mut other = model("checked");
-    for weights in other.weights.values_mut() {
-        weights.weight.iter_mut().for_each(|w| *w = -*w);
-    }
-    let input = vec![model("checked").graph.quantize_input(&values(2, 1)).unwrap()];
-    let cheats = [
-        Cheat::Phase(0, 1),
-        Cheat::Phase(0, 1 << 20),
-        Cheat::Phase(1, 1 << 12),
-        Cheat::Phase(2, 1),
-        Cheat::Correction,
-        Cheat::Ciphertext(0, 1 << 40),
-        Cheat::Ciphertext(1, 1 << 20),
-        Cheat::Opening(0),
-        Cheat::Opening(1),
-        Cheat::Opening(2),
-    ];
-    for cheat in cheats {
-        for model in [(&model("checked"), false), (&other, false), (&other, true)] {
-            let (client, server) = cheating(model, cheat, &input);
-            assert!(client.is_err(), "{cheat:?}");
-            assert!(matches!(&server, Err(Error::Peer { .. })), "{cheat:?}: {server:?}");
-        }
     }
 }
 

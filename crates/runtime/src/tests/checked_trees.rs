@@ -4,7 +4,7 @@ use graph::trees::Layouts;
 use graph::{Ensemble, Model};
 use wire::Error;
 
-use super::checked::{Cheat, cheating};
+use super::checked_cheats::{Cheat, cheating};
 use super::trees::{rows, shallow, sums_of, tree};
 use super::{clear, costs_as_planned, run, run_with};
 use crate::plan::{Plan, Reveal, Settings};
