@@ -100,12 +100,18 @@ def test_leaves_of_trees_are_exact(tacit, tmp_path, name):
 
 
 def test_server_and_client_say_it(tacit, checked, one_digit):
-    with serving(checked) as (_, line):
+    with serving(checked, *MODE) as (_, line):
         arguments = (one_digit, "--server", line["listening"], "--pin", line["pin"])
         done = tacit("predict", *arguments, "--json").json
         shown = tacit("predict", *arguments)
     assert (done["output"], done["secure_against"]) == ([7], "client")
     assert "secure against clients that send anything" in " ".join(shown.out.split())
+
+
+def test_servers_refuse_models_that_are_not(tacit, compiled):
+    done = tacit("serve", compiled(), "--listen", "127.0.0.1:0", *MODE)
+    assert done.code == 1
+    assert "compile it with --secure-against client" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize("options", ["--reveal probability", "--batch 4"])

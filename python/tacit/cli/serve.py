@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -88,6 +88,10 @@ class ServeOptions:
         typer.Option(min=0, metavar="MB", help="Of lola: memory for keys of clients who may come back. [1024]"),
     ] = None
     accept_leakage: AcceptLeakage = False
+    secure_against: Annotated[
+        Literal["client"] | None,
+        typer.Option(help="client: refuse models that were not compiled with --secure-against client."),
+    ] = None
     protocols: Protocols = "auto"
     sessions: Annotated[
         int | None,
@@ -210,6 +214,7 @@ class ServeOptions:
             offline=self.offline,
             batch=self.batch,
             accept_leakage=self.accept_leakage,
+            secure_against=self.secure_against,
             key_cache=self.key_cache,
             protocols=self.protocols,
             sessions=self.sessions,

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit import _core
 from tacit.errors import MisuseError
+from tacit.model import Model
 from tacit.session import models, page, terms
 from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.log import now
@@ -38,6 +39,7 @@ class Listening:
     zeros take their place and count towards `max_inputs`. `accept_leakage` serves a suite that leaks more
     than the result; else it is refused.
     `protocols` chooses those of layers that are not linear (see `tacit.session.terms`).
+    `secure_against` ("client") refuses models that were not compiled to be so, also when they are read anew.
     `key_cache` is the memory in MB for evaluation keys of clients of suite lola who may come back (1024 unless given).
     The timeouts are those of `Client`, but `connect_seconds` is for TLS and the client's first messages together; a
     client that exceeds one is dropped.
@@ -81,6 +83,7 @@ class Listening:
     offline: int = 0
     batch: int = 1
     accept_leakage: bool = False
+    secure_against: str | None = None
     key_cache: int | None = None
     protocols: str = "auto"
     sessions: int | None = None
@@ -126,6 +129,16 @@ class Listening:
             raise MisuseError("--page is for a server by itself: clients of a fleet begin at its door")
         if self.plaintext and self.proxy_protocol:
             raise MisuseError("--plaintext is for this machine alone; --proxy-protocol needs TLS")
+
+    def admit(self, model: Path) -> None:
+        """Raises `MisuseError` for a model that is not secure against whom models must be."""
+        if self.secure_against is None or Model(model).description.get("secure_against") == self.secure_against:
+            return
+        whom = self.secure_against
+        raise MisuseError(
+            f"{model} is not secure against its {whom}, which --secure-against {whom} asks for: compile it with "
+            f"--secure-against {whom}, or serve it without"
+        )
 
     def options_json(self, planned: bool = False) -> str:
         """Options as `_core.Server` reads them; `planned` where models have links of their own to plan for."""
@@ -228,6 +241,8 @@ class Server:
     def models(self, *listen: str) -> tuple[str, ...]:
         """The models and options as the core reads them, with `listen` between."""
         served = models.read(self.source).models
+        for one in served:
+            self.listening.admit(one.path)
         options = self.listening.options_json(any("link" in one.options for one in served))
         return (json.dumps([one.content() for one in served]), *listen, options)
 
