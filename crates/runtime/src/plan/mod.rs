@@ -2,6 +2,7 @@
 //! neither takes parameters on trust.
 
 pub mod batch;
+pub(crate) mod kind;
 mod offer;
 pub mod options;
 pub mod settings;
@@ -16,9 +17,9 @@ use wire::{Error, Result};
 use crate::linear::lola::EvaluatedNetwork;
 use crate::preprocess::schedule;
 use crate::preprocess::segments::segments;
-use crate::run::kind::{Kind, states_end};
 use crate::step::Step;
 use crate::suites;
+use kind::{Kind, states_end};
 use options::OptionsByStep;
 pub use settings::{Reveal, Settings};
 
@@ -108,6 +109,12 @@ impl Plan {
             all.extend(segments(rest).into_iter().map(|some| some.start + end..some.end + end));
         }
         all
+    }
+
+    /// The steps, and the first segment of them where runs are not prepared as a whole.
+    pub(crate) fn begins(&self) -> (&[Step], Option<Range<usize>>) {
+        let first = || self.segments().into_iter().next().unwrap_or_default();
+        (&self.steps, (self.settings.store() == 0).then(first))
     }
 
     /// The segments of a run of this kind.

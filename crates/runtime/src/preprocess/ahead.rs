@@ -4,6 +4,8 @@
 //! nothing of it: the ciphertexts of masks and the corrections of the OTs that the server sends.
 //! The server answers them behind the last flight, so that they cost no rounds of their own.
 
+use std::ops::Range;
+
 use mpc::Demand;
 use wire::{Cost, Phase, Result};
 
@@ -11,44 +13,44 @@ use super::costs::ask_costs;
 use super::layers::{
     self, Ahead, LayerAt, ask_first, first_asked, first_of, layers_of, run_demand,
 };
-use crate::plan::Plan;
 use crate::step::Step;
 use crate::step::context::Endpoint;
 use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Spent};
 
-/// What the first run of a plan can send ahead: the correlations that it takes first, and the
-/// layers that ask first. With a store whole runs are preprocessed.
-fn of(plan: &Plan) -> (Demand, Vec<LayerAt<'_>>) {
-    let steps = plan.steps();
-    if plan.settings().store() > 0 {
+/// The steps of a plan, and the first segment of them; none where whole runs are preprocessed.
+type Begins<'a> = (&'a [Step], Option<Range<usize>>);
+
+/// What the first run of these steps can send ahead: the correlations that it takes first, and the
+/// layers that ask first.
+fn of((steps, first): Begins<'_>) -> (Demand, Vec<LayerAt<'_>>) {
+    let Some(segment) = first else {
         let mut layers = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
         layers.truncate(first_of(&layers));
         return (run_demand(steps), layers);
-    }
-    let segment = plan.segments().into_iter().next().unwrap_or_default();
+    };
     let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
     let only = some.clone().map(|(_, step)| step);
     (layers::demand(only, Step::demand_before_run), first_asked(some))
 }
 
-/// Sends what the first run of a plan can send ahead, or receives it.
+/// Sends what the first run of these steps can send ahead, or receives it.
 ///
 /// # Errors
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
-pub(crate) fn exchange(end: &mut Endpoint<'_>, plan: &Plan) -> Result<Ahead> {
+pub(crate) fn exchange(end: &mut Endpoint<'_>, begins: Begins<'_>) -> Result<Ahead> {
     let mut ahead = Ahead::default();
     end.source.set_threads(end.party.threads());
-    let (demand, layers) = of(plan);
+    let (demand, layers) = of(begins);
     ahead.asked = ask_first(end, &layers)?;
     ahead.ots = end.source.first(end.channel, &demand)?;
     Ok(ahead)
 }
 
 /// What [`exchange`] costs.
-pub(crate) fn costs(plan: &Plan, schedules: &mut Schedules) -> Vec<Part> {
-    let (demand, layers) = of(plan);
+pub(crate) fn costs(begins: Begins<'_>, schedules: &mut Schedules) -> Vec<Part> {
+    let (demand, layers) = of(begins);
     let mut costs = ask_costs(&layers);
     let ots = schedules.first(&demand).unwrap_or(Cost::NONE);
     costs.push(Part::new(Phase::Preprocess, None, Spent::sending(ots)));

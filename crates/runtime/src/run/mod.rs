@@ -1,6 +1,5 @@
 //! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
-pub(crate) mod kind;
 mod moved;
 pub(crate) mod tensors;
 pub(crate) mod weights;
@@ -12,6 +11,7 @@ use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
 
 use crate::plan::Plan;
+use crate::plan::kind::Kind;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{self, Ahead, Inference, early_asks, first_asked, layers_of};
 use crate::step::context::{Context, Endpoint, Party, input};
@@ -20,7 +20,6 @@ use crate::step::linear::Exchange;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::sliced::Feed;
 use crate::step::{Action, Step, missing};
-use kind::Kind;
 use moved::Moved;
 use tensors::Tensors;
 
@@ -85,7 +84,7 @@ pub(crate) fn run(
 pub fn run_shares(end: &mut Endpoint<'_>, plan: &Plan, shares: Vec<Share>) -> Result<Share> {
     let mut tensors = Tensors::new(plan, (0..).zip(shares).collect());
     let stores = plan.settings().store() > 0;
-    let ahead = ahead::exchange(end, plan)?;
+    let ahead = ahead::exchange(end, plan.begins())?;
     end.source.finish(end.channel)?;
     let before = match stores {
         true => Before::Preprocessed(layers::preprocess(end, plan.steps(), ahead)?),

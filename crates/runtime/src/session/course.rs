@@ -6,11 +6,11 @@ use mpc::Share;
 use wire::{Error, Result};
 
 use crate::plan::Plan;
+use crate::plan::kind::Kind;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{Ahead, Inference, preprocess};
 use crate::preprocess::schedule::{Turns, turns};
 use crate::preprocess::together::Together;
-use crate::run::kind::Kind;
 use crate::run::{self, Before};
 use crate::step::context::Endpoint;
 
@@ -40,7 +40,7 @@ impl Course {
     /// Exchanges what the first run can send ahead of the last flight of the setup.
     pub(crate) fn send_ahead(&mut self, end: &mut Endpoint<'_>, plan: &Plan) -> Result<()> {
         if plan.evaluated().is_none() {
-            self.ahead = ahead::exchange(end, plan)?;
+            self.ahead = ahead::exchange(end, plan.begins())?;
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Course {
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
-        let kind = kind.agreed(end.channel, plan)?;
+        let kind = kind.agreed(end.channel, plan.states_end().is_some())?;
         let before = match self.store.pop_front() {
             Some(inference) => Before::Preprocessed(inference),
             None => {

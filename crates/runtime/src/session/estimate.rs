@@ -10,13 +10,13 @@ use wire::{Cost, Phase};
 use super::handshake;
 use crate::keys;
 use crate::plan::Plan;
+use crate::plan::kind::Kind;
 use crate::preprocess::ahead;
 use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::together::{Left, layers_for_several};
 use crate::run::demand_of;
-use crate::run::kind::Kind;
 use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::Exchange;
@@ -77,7 +77,7 @@ impl Plan {
         }
         let mut parts = vec![Part::new(Phase::Setup, None, Spent { cost, work })];
         if let Some(last) = last {
-            parts.extend(ahead::costs(self, &mut schedules));
+            parts.extend(ahead::costs(self.begins(), &mut schedules));
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
         let kinds = |run| if run < self.runs(remembered) { Kind::States } else { Kind::Whole };
@@ -192,7 +192,7 @@ impl Plan {
 
     /// The message by which the client says what a run is for, where it may.
     fn said(&self) -> Option<Part> {
-        Kind::cost(self).map(|cost| Part::new(Phase::Online, None, Spent::sending(cost)))
+        self.states_end().map(|_| Part::new(Phase::Online, None, Spent::sending(Kind::cost())))
     }
 
     /// Returns the bytes that the server holds for one session at most, about: correlations, what

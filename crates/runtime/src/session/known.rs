@@ -71,7 +71,7 @@ impl Plan {
         }
         let sourcing = self.settings().sourcing();
         let [begin, _] = ot::setup_costs(sourcing, true, keeps);
-        let first = ahead::costs(self, &mut Schedules::new(sourcing));
+        let first = ahead::costs(self.begins(), &mut Schedules::new(sourcing));
         let first = first.into_iter().map(|part| part.spent.cost).collect();
         let sent = keys::cost(self).then(begin).then(first);
         let bytes = u32::try_from(sent.client_to_server).ok();

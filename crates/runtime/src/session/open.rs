@@ -15,9 +15,9 @@ use zeroize::Zeroizing;
 
 use crate::keys::files::KeyFiles;
 use crate::plan::Plan;
+use crate::plan::kind::Kind;
 use crate::provenance::Provenance;
 use crate::report::Report;
-use crate::run::kind::Kind;
 use crate::session::client::Client;
 use crate::session::expected::MOST_INPUTS;
 use crate::session::input::quantize;

@@ -6,13 +6,13 @@ use ot::Kept;
 use wire::{Admission, Admitted, Channel, Error, Link, Phase, Result};
 
 use crate::keys::Agreed;
+use crate::plan::kind::Kind;
 use crate::plan::{Plan, Settings};
 use crate::planner::Planning;
 use crate::planner::at_widths;
 use crate::planner::offers::Offers;
 use crate::provenance::{MOST_CARD, Provenance};
 use crate::report::{Offered, Report};
-use crate::run::kind::Kind;
 use crate::session::client::correlation_source;
 use crate::session::course::Course;
 use crate::session::encoded::EncodedModel;

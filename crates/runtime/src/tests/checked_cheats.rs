@@ -10,10 +10,10 @@ use wire::{Error, Result, memory_pair};
 
 use super::checked::{HIDDEN, model, residual, values};
 use crate::linear::checked::{CheckedNetwork, Deviation};
+use crate::plan::kind::Kind;
 use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Settings};
 use crate::report::Report;
-use crate::run::kind::Kind;
 use crate::session::client::Client;
 use crate::session::encoded::EncodedModel;
 use crate::session::opening::Asking;

@@ -13,9 +13,9 @@ use wire::testing::run_pair;
 use wire::{Channel, Result, Role};
 
 use crate::keys::lola::Cache;
+use crate::plan::kind::Kind;
 use crate::plan::{Plan, Reveal, Settings};
 use crate::preprocess::layers::Ahead;
-use crate::run::kind::Kind;
 use crate::run::{self, Before};
 use crate::session::encoded::EncodedModel;
 use crate::session::handshake;

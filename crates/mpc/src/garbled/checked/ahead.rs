@@ -10,7 +10,7 @@ use gc::tagged::{LaterLabels, MacKeys, Weights, evaluate_ahead, garble_ahead, ga
 use ring::Random;
 use wire::{Channel, Cost, Error, Result, Role, tags};
 
-use super::{Checked, Chunk};
+use super::plan::{Checked, Chunk};
 use crate::auth::{ClientBits, Keys, ServerBits, Values};
 use crate::bytes::{labels_cost, receive_labels, send_labels};
 use crate::share::Share;

@@ -11,7 +11,7 @@ use gc::{Builder, Ring, Wire, Word};
 use graph::ops::Paths;
 use wire::{Error, Result};
 
-use super::Checked;
+use super::plan::Checked;
 use crate::garbled::shape::Entrance;
 
 /// Most bits of an output of a circuit.

@@ -4,8 +4,8 @@ use super::*;
 use wire::Message;
 
 use crate::plan::Reveal;
+use crate::plan::kind::Kind;
 use crate::plan::options::OptionsByStep;
-use crate::run::kind::Kind;
 use crate::tests::states::{recurrent, values};
 
 const INPUT: [usize; 1] = [4];

@@ -1,20 +1,4 @@
-//! Functions of shares by garbled circuits against a client that sends anything: the server garbles,
-//! and the client's results carry tags.
-//!
-//! | | |
-//! |---|---|
-//! | In | the client's committed bits of its shares mod 2^k; the server's shares and [`MacKeys`] |
-//! | Out | shares of `f(x)` mod 2^p; the client's are integers with tags mod 2^(p+40), the server has their keys |
-//! | Reveals | nothing; labels and tables, which the client can evaluate on its committed bits alone |
-//! | Security | as `gc::tagged`; that the committed bits are those of its shares is for the check to find ([`crate::auth`]) |
-//! | Cost | 16 bytes, for each value 195 bits an AND gate, and `2p + 40` bits an output bit, or twice that and two more where it is clipped: 1 round ([`Checked::cost`]) |
-//! | Paper | Lehmkuhl et al., Muse, USENIX Security 2021, and Chandran et al., SIMC, USENIX Security 2022 (the setting); Ball, Malkin, Rosulek, CCS 2016 |
-//!
-//! Truncation is free where an error of one unit is allowed: low bits of both shares are left out
-//! (`skip`). No label is sent: the client's come from its commitments, the server's out of a seed.
-
-mod ahead;
-mod leaves;
+//! The plan of circuits of shares that the client has committed to, and both parties' ends.
 
 use std::sync::Arc;
 
@@ -29,31 +13,28 @@ use ring::{Bits, Random};
 use wire::{Channel, Cost, Error, Result, Role, tags};
 use zeroize::Zeroizing;
 
-use super::plan::positions;
-use super::shape::{Entrance, Function};
 use crate::auth::{ClientBits, Keys, ServerBits, Values};
 use crate::bytes::Bytes;
 use crate::defect::defect;
+use crate::garbled::plan::positions;
+use crate::garbled::shape::{Entrance, Function};
 use crate::share::Share;
 
-pub use ahead::{ClientAhead, ServerAhead, client_ahead, server_ahead};
-pub use leaves::Forest;
-
 /// A chunk of the tables.
-type Chunk = Bytes<{ tags::TAGGED_TABLES }>;
+pub(super) type Chunk = Bytes<{ tags::TAGGED_TABLES }>;
 
 /// The public plan of a function of values whose shares the client has committed to.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    batch: TaggedBatch,
-    entrance: Entrance,
-    from: u32,
-    skip: u32,
-    low: i64,
+    pub(super) batch: TaggedBatch,
+    pub(super) entrance: Entrance,
+    pub(super) from: u32,
+    pub(super) skip: u32,
+    pub(super) low: i64,
     /// Values that go in, and which of them each word of each instance is, word after word, where there are
     /// several.
-    inputs: usize,
-    positions: Option<Arc<[usize]>>,
+    pub(super) inputs: usize,
+    pub(super) positions: Option<Arc<[usize]>>,
 }
 
 impl Checked {
@@ -168,13 +149,13 @@ impl Checked {
     }
 
     /// The planes of the committed bits that enter the circuits.
-    fn planes(&self) -> std::ops::Range<usize> {
+    pub(super) fn planes(&self) -> std::ops::Range<usize> {
         self.skip as usize..(self.skip + self.entrance.ring.bits()) as usize
     }
 
     /// Labels that lie plane by plane, each of all values, in the order of the circuits' inputs: word by
     /// word its bits, each of all instances.
-    fn in_order(&self, labels: &[u128]) -> Zeroizing<Vec<u128>> {
+    pub(super) fn in_order(&self, labels: &[u128]) -> Zeroizing<Vec<u128>> {
         let Some(positions) = &self.positions else { return Zeroizing::new(labels.to_vec()) };
         let planes = labels.chunks_exact(self.inputs.max(1));
         // Labels are copied once, into memory that is large enough from the start and is cleared.
@@ -188,7 +169,7 @@ impl Checked {
     }
 
     /// The server's bits, in that order.
-    fn entered(&self, x: &Share) -> Zeroizing<Vec<Bits>> {
+    pub(super) fn entered(&self, x: &Share) -> Zeroizing<Vec<Bits>> {
         let ring = self.entrance.ring;
         let moved = ring.of_signed(self.entrance.moved);
         let enter = |word: &u64| ring.add(ring.reduce(word >> self.skip), moved);
@@ -205,13 +186,13 @@ impl Checked {
     }
 
     /// The client's results, output by output.
-    fn evaluated(&self, shares: &[EvaluatorShare]) -> Result<Values> {
+    pub(super) fn evaluated(&self, shares: &[EvaluatorShare]) -> Result<Values> {
         let made = shares.iter().map(|share| Values::of_circuit(share, self.to()));
         made.reduce(Values::followed_by).ok_or_else(|| defect("a tagged circuit has no output"))
     }
 
     /// The server's shares of the results, output by output, and the keys of the client's.
-    fn garbled(&self, shares: &[GarblerShare]) -> Result<(Share, Keys)> {
+    pub(super) fn garbled(&self, shares: &[GarblerShare]) -> Result<(Share, Keys)> {
         let low = self.low as u64 & mask(self.to());
         let values = shares.iter().flat_map(|share| &share.values);
         let values = values.map(|value| value.wrapping_add(low)).collect();

@@ -7,7 +7,7 @@
 use graph::Graph;
 use wire::{Channel, Cost, Error, Message, Phase, Result, Role, tags};
 
-use crate::plan::{Plan, Reveal, Settings};
+use super::settings::{Reveal, Settings};
 use crate::step::Step;
 
 /// Bytes of a message.
@@ -45,13 +45,13 @@ impl Message for Kind {
 }
 
 impl Kind {
-    /// Lets the client say what it wants, where the plan leaves it the choice; else all runs are
+    /// Lets the client say what it wants, where the plan leaves it the choice (`chooses`); else all runs are
     /// whole. What the server passes is of no account.
     ///
     /// # Errors
     /// [`Error::Peer`] for a kind that there is not, [`Error::Transport`].
-    pub(crate) fn agreed(self, channel: &mut Channel, plan: &Plan) -> Result<Self> {
-        if plan.states_end().is_none() {
+    pub(crate) fn agreed(self, channel: &mut Channel, chooses: bool) -> Result<Self> {
+        if !chooses {
             return Ok(Self::Whole);
         }
         channel.enter(Phase::Online, None);
@@ -61,9 +61,9 @@ impl Kind {
         }
     }
 
-    /// What saying it costs, under a plan that leaves the client the choice.
-    pub(crate) fn cost(plan: &Plan) -> Option<Cost> {
-        plan.states_end().map(|_| Cost::message(Role::Client, LEN))
+    /// What saying it costs.
+    pub(crate) const fn cost() -> Cost {
+        Cost::message(Role::Client, LEN)
     }
 }
 
