@@ -9,6 +9,8 @@ import pytest
 from faults.parties import ServerProcess, ask
 from tacit import Model
 
+pytestmark = pytest.mark.alone
+
 CLIENTS = 300
 INPUTS = 3
 REAL_CLIENTS = 120
