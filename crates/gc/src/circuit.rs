@@ -326,7 +326,7 @@ impl Output {
         self.bits.iter().copied().chain(switch.into_iter().flatten()).collect()
     }
 
-    /// The same output of other wires.
+    /// Returns this output with these wires in place of its own, in the order of [`Output::wires`].
     fn on_slots(&self, mut wires: Word) -> Self {
         let own = wires.split_off(self.bits.len());
         let switch = match (self.switch, own.as_slice()) {

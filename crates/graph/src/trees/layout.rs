@@ -23,7 +23,7 @@ const SHARED: usize = 2;
 pub enum Layouts {
     /// All of them.
     All,
-    /// Those in which a tree's leaf is found from the outcomes of all its tests: tables and complete trees.
+    /// Tables and complete trees, whose leaf is found from the outcomes of all tests of a tree.
     Shallow,
 }
 

@@ -16,8 +16,8 @@ use super::network::{Network, Stage, Tags};
 use super::operand::{self, Held};
 use super::server::{self, Leaves};
 use crate::auth::{
-    ClientShift, Keys, ServerShift, Values, accept, accept_key, accept_random, commit, commit_key,
-    commit_with, cover_planes, key_ots, random, tag_client, tag_server,
+    ClientShift, Keys, ServerShift, Values, accept, accept_key, commit, commit_key, commit_with,
+    cover_planes, key_ots, tag_client, tag_server,
 };
 use crate::garbled::checked as circuits;
 use crate::linear::coefficient::{ServerWeights, Worker};
@@ -54,11 +54,7 @@ pub fn prepare_client(
     let samples = commit(ch, ots.split_off(covers.labels()), samples)?;
     let key = key.tag(ch)?;
     let covers = tag_client(ch, covers, &samples)?;
-    let mut mask_of = || {
-        let (planes, count) = (masks.bits() as usize, masks.count());
-        tag_client(ch, masks, &random(ots.split_off(masks.labels()), planes, count)?)
-    };
-    let masks = [mask_of()?, mask_of()?];
+    let masks = client::opening_masks(ch, masks, &mut ots)?;
     let mut stages = Vec::with_capacity(network.stages.len());
     for stage in &network.stages {
         let shift = stage.shifts.client(ch, ots.split_off(stage.phases.labels()))?;
@@ -92,12 +88,7 @@ pub fn prepare_server(
     let samples = accept(ch, ots.split_off(covers.labels()), planes, count)?;
     let key = key.tag(ch, &keys, worker.rng)?;
     let covers = tag_server(ch, covers, &keys, &samples, worker.rng)?;
-    let mut mask_of = || {
-        let (planes, count) = (masks.bits() as usize, masks.count());
-        let bits = accept_random(ots.split_off(masks.labels()), planes, count)?;
-        tag_server(ch, masks, &keys, &bits, worker.rng)
-    };
-    let masks = [mask_of()?, mask_of()?];
+    let masks = server::opening_masks(ch, masks, &mut ots, &keys, worker)?;
     let mut stages = Vec::with_capacity(network.stages.len());
     for (at, stage) in network.stages.iter().enumerate() {
         let of_phases = ots.split_off(stage.phases.labels());

@@ -1,5 +1,6 @@
 //! The client's end.
 
+use gc::tagged::BitTags;
 use he::rlwe::Fresh;
 use ot::ReceiverBatch;
 use ring::Bits;
@@ -153,11 +154,7 @@ impl Run {
         let key = key.tag(ch)?;
         let x = tag_client(ch, inputs, &committed)?.plus(&vec![low as u128; input.len()]);
         let covers = tag_client(ch, covers, &samples)?;
-        let mut mask_of = || {
-            let (planes, count) = (masks.bits() as usize, masks.count());
-            tag_client(ch, masks, &random(ots.split_off(masks.labels()), planes, count)?)
-        };
-        let masks = [mask_of()?, mask_of()?];
+        let masks = opening_masks(ch, masks, &mut ots)?;
         let key = key.publish(ch)?;
         let relations = vec![key.relation().clone()];
         Ok(Self { ots, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
@@ -203,6 +200,17 @@ impl Run {
         conduct.labels(at, committed.all_labels());
         circuits::client(ch, &stage.circuits, &committed)
     }
+}
+
+/// Random integers that mask what the check opens, of both kinds.
+pub(super) fn opening_masks(
+    ch: &mut Channel,
+    plan: &BitTags,
+    ots: &mut ReceiverBatch,
+) -> Result<[Values; 2]> {
+    let (planes, count) = (plan.bits() as usize, plan.count());
+    let mut mask = || tag_client(ch, plan, &random(ots.split_off(plan.labels()), planes, count)?);
+    Ok([mask()?, mask()?])
 }
 
 pub(super) fn planes(words: &[u64], bits: u32) -> Vec<Bits> {

@@ -81,7 +81,7 @@ pub(super) struct Stage {
     pub(super) input: Operand,
     pub(super) addend: Option<Addend>,
     pub(super) phases: BitTags,
-    /// The same phases where random ones are committed ahead.
+    /// The plan of these phases in prepared runs, where random integers are committed in their place.
     pub(super) shifts: Shifted,
     pub(super) circuits: Checked,
 }

@@ -1,6 +1,6 @@
 //! The server's end.
 
-use gc::tagged::{ALPHA_BITS, MacKeys, Weights};
+use gc::tagged::{ALPHA_BITS, BitTags, MacKeys, Weights};
 use ot::SenderBatch;
 use ring::word::mask;
 use wire::{Channel, Error, Result};
@@ -34,7 +34,7 @@ pub(super) struct Run {
 pub struct Leaves {
     /// What the bits of the circuits' outputs count.
     weights: Vec<Weights>,
-    /// What is added to each result.
+    /// The numbers that are added to the results.
     base: Zeroizing<Vec<u64>>,
 }
 
@@ -116,7 +116,7 @@ impl Run {
         let Tags { inputs, covers, masks } = &network.tags;
         let keys = MacKeys::new(*ots.delta(), worker.rng);
         let key = accept_key(ch, ots.split_off(key_ots(network.params)), network.params)?;
-        let mut accepted = |plan: &gc::tagged::BitTags| {
+        let mut accepted = |plan: &BitTags| {
             accept(ch, ots.split_off(plan.labels()), plan.bits() as usize, plan.count())
         };
         let (entered, samples) = (accepted(inputs)?, accepted(covers)?);
@@ -124,12 +124,7 @@ impl Run {
         let of_x = tag_server(ch, inputs, &keys, &entered, worker.rng)?;
         let x = operand::entered(of_x, network.entered.low, inputs.modulus() - ALPHA_BITS, &keys);
         let covers = tag_server(ch, covers, &keys, &samples, worker.rng)?;
-        let mut mask_of = || {
-            let (planes, count) = (masks.bits() as usize, masks.count());
-            let bits = accept_random(ots.split_off(masks.labels()), planes, count)?;
-            tag_server(ch, masks, &keys, &bits, worker.rng)
-        };
-        let masks = [mask_of()?, mask_of()?];
+        let masks = opening_masks(ch, masks, &mut ots, &keys, worker)?;
         let key = key.receive(ch, &keys)?;
         let relations = vec![key.relation().clone()];
         Ok(Self { ots, keys, key, made: vec![x], relations, errors: Vec::new(), masks, covers })
@@ -170,6 +165,22 @@ impl Run {
         let own = (&stage.entered(&share), of_bits);
         circuits::server(ch, &stage.circuits, &self.keys, &bits, own, worker.rng)
     }
+}
+
+/// The keys of the random integers that mask what the client opens in the check, of both kinds.
+pub(super) fn opening_masks(
+    ch: &mut Channel,
+    plan: &BitTags,
+    ots: &mut SenderBatch,
+    keys: &MacKeys,
+    worker: &mut Worker<'_>,
+) -> Result<[Keys; 2]> {
+    let (planes, count) = (plan.bits() as usize, plan.count());
+    let mut mask = || {
+        let bits = accept_random(ots.split_off(plan.labels()), planes, count)?;
+        tag_server(ch, plan, keys, &bits, worker.rng)
+    };
+    Ok([mask()?, mask()?])
 }
 
 impl Stage {

@@ -220,3 +220,21 @@ fn what_fits_no_parameters_is_refused() {
     assert!(refused(&[]) && refused(&[&wide]) && refused(&[&inexact]) && refused(&[&dense(2)]));
     assert!(!refused(&[&dense(0), &dense(1)]));
 }
+
+/// A server may offer trees of any size, and its client plans them before it knows anything of the server.
+#[test]
+fn trees_larger_than_a_client_plans_unseen_are_refused() {
+    let forest = |comparisons, values| Forest {
+        trees: 1,
+        paths: graph::ops::Paths::Complete(1),
+        comparisons,
+        values,
+        outputs: values,
+        bits: 16,
+    };
+    let plan = |forest| crate::garbled::checked::Checked::leaves(forest, (45, 7), 38);
+    assert!(plan(forest(2, 3)).is_ok());
+    for large in [forest(1 << 20, 1), forest(1, 1 << 23)] {
+        assert!(matches!(plan(large), Err(Error::Misuse(_))));
+    }
+}

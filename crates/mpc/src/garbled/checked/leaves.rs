@@ -16,6 +16,10 @@ use crate::garbled::shape::Entrance;
 
 /// Most bits of an output of a circuit.
 const MOST_BITS: usize = 63;
+/// Most comparisons of a tree, and most values of all its leaves: a client builds the circuit of a tree that a server
+/// offers before it trusts that server.
+const MOST_COMPARISONS: usize = 1 << 14;
+const MOST_VALUES: usize = 1 << 20;
 
 /// Trees of one shape and what their leaves are worth: public sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,11 @@ impl Forest {
     /// Comparisons of one tree.
     pub fn comparisons_of_tree(&self) -> usize {
         self.comparisons.saturating_mul(self.paths.tests())
+    }
+
+    /// Values of all leaves of one tree.
+    fn values_of_tree(&self) -> usize {
+        self.values.saturating_mul(self.paths.leaves())
     }
 
     /// Outputs of the circuit for one value of a leaf.
@@ -92,8 +101,16 @@ impl Checked {
     /// what [`Forest::sums`] adds up.
     ///
     /// # Errors
-    /// As [`Checked::map`]; [`Error::Misuse`] for trees that walk through a pool.
+    /// As [`Checked::map`]; [`Error::Misuse`] for trees that walk through a pool, and for larger ones than a
+    /// client plans unseen.
     pub fn leaves(forest: Forest, (from, skip): (u32, u32), width: u32) -> Result<Self> {
+        let (comparisons, values) = (forest.comparisons_of_tree(), forest.values_of_tree());
+        if comparisons > MOST_COMPARISONS || values > MOST_VALUES {
+            return Err(Error::misuse(format!(
+                "trees of {comparisons} comparisons and {values} values, more than {MOST_COMPARISONS} and \
+                 {MOST_VALUES}; train smaller trees, and merge rare categories"
+            )));
+        }
         let bits = from.checked_sub(skip).filter(|_| from <= 64).unwrap_or(0);
         let entrance = Entrance::signed(Ring::Power(bits), width, 0, 0)?;
         let mut builder = Builder::new();
