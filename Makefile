@@ -41,12 +41,12 @@ demo-chat: build/smollm2.tacit
 demo-web: $(CORE) $(PAGE)/.files build/mnist.tacit
 	.venv/bin/tacit serve build/mnist.tacit --page --plaintext
 
-# Two processes share the Python tests, file by file: most tests wait for two parties that take turns. Those that compare how long clients wait
-# are run after them.
+# Two processes share the Python tests, file by file: most tests wait for two parties that take turns. Those that compare how long clients wait,
+# or plan for the link that they measure, are run after them.
 test: $(CORE) $(VALGRIND)
 	cargo test --release --workspace --locked
 	.venv/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not alone"
-	.venv/bin/python -m pytest -m alone tests/service
+	.venv/bin/python -m pytest -m alone tests/service tests/e2e/test_serving.py
 
 # Fleets on Ray (docs/guides/fleet.md): several nodes on this machine. `make test` skips these tests, since it installs no Ray.
 test-fleet: $(CORE) build/mnist.tacit build/venv-ray/.packages

@@ -150,6 +150,7 @@ def test_inputs_the_model_does_not_take(tacit, server, tmp_path):
     assert "28" in done.err
 
 
+@pytest.mark.alone
 def test_each_client_is_planned_for_the_link_that_is_measured(tacit, compiled, one_digit, tmp_path, monkeypatch):
     monkeypatch.setenv("TACIT_CACHE", str(tmp_path))
     plans = []
