@@ -9,6 +9,7 @@ mod checked_trees;
 mod circuits;
 mod distinguish;
 mod evaluated;
+mod extraction;
 mod failure;
 mod handshakes;
 mod hostile;

@@ -120,6 +120,39 @@ impl<T: Transport> Transport for Watched<T> {
     }
 }
 
+struct Rewritten<T, F> {
+    inner: T,
+    rewrite: F,
+}
+
+impl<T: Transport, F: FnMut(&mut Vec<u8>) + Send> Transport for Rewritten<T, F> {
+    fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        let mut bytes = bytes.to_vec();
+        (self.rewrite)(&mut bytes);
+        self.inner.send(&bytes)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<()> {
+        self.inner.receive(buffer)
+    }
+
+    fn is_ready(&mut self) -> bool {
+        self.inner.is_ready()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Returns two connected ends, the client's and the server's. What the client sends passes through
+/// `rewrite` frame by frame: a tag, four bytes of length and number, and the body.
+pub fn rewritten_pair(rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> (Channel, Channel) {
+    let (inner, server) = transports(Duration::from_secs(120));
+    let client = Rewritten { inner, rewrite };
+    (Channel::new(Role::Client, Box::new(client)), Channel::new(Role::Server, Box::new(server)))
+}
+
 /// Runs both parties of a protocol and returns both outcomes.
 pub fn run_pair<A: Send, B: Send>(
     client: impl FnOnce(&mut Channel) -> A + Send,

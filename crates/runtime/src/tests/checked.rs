@@ -1,18 +1,13 @@
-//! Suite `checked`: sessions of honest clients, and of clients that shift their shares. The same shift gives
-//! weights of the default suite away.
+//! Suite `checked`: sessions of honest clients.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
-use mpc::Share;
 use ring::Random;
-use wire::{Error, Result, Role};
+use wire::Error;
 
-use super::checked_cheats::session_of;
 use super::{clear, costs_as_planned, run, run_with};
 use crate::plan::{Plan, Reveal, Settings};
-use crate::step::{Action, Local, Step};
 use crate::suites;
 
 const INPUTS: usize = 24;
@@ -20,13 +15,22 @@ pub(super) const HIDDEN: usize = 12;
 
 /// fc 24-12 -> relu -> fc 12-12 -> relu -> fc 12-5.
 fn network(suite: &str, last: &str) -> Result<Model, graph::Error> {
-    let source = r#"{"name":"dense","input":{"name":"x","shape":[24]},"output":"y","nodes":[
+    dense(suite, [INPUTS, HIDDEN, HIDDEN, 5], last)
+}
+
+/// Three fully connected layers between so many values, with ReLUs.
+pub(super) fn dense(
+    suite: &str,
+    [inputs, first, second, outputs]: [usize; 4],
+    last: &str,
+) -> Result<Model, graph::Error> {
+    let source = r#"{"name":"dense","input":{"name":"x","shape":[INPUTS]},"output":"y","nodes":[
         {"name":"first","op":"Gemm","inputs":["x"],"output":"a","weight":"w1","bias":"b1"},
         {"name":"relu1","op":"Relu","inputs":["a"],"output":"b","maximum":null},
         {"name":"second","op":"Gemm","inputs":["b"],"output":"c","weight":"w2","bias":"b2"},
         {"name":"relu2","op":"Relu","inputs":["c"],"output":"d","maximum":null},
         LAST]}"#;
-    let source = source.replace("LAST", last);
+    let source = source.replace("LAST", last).replace("INPUTS", &inputs.to_string());
     let mut rng = Random::seeded(61);
     let mut tensor = |shape: &[usize]| {
         let words = rng.uniform(shape.iter().product(), 16);
@@ -34,12 +38,12 @@ fn network(suite: &str, last: &str) -> Result<Model, graph::Error> {
         FloatTensor { shape: shape.to_vec(), data }
     };
     let floats = Floats::from([
-        ("w1".into(), tensor(&[HIDDEN, INPUTS])),
-        ("b1".into(), tensor(&[HIDDEN])),
-        ("w2".into(), tensor(&[HIDDEN, HIDDEN])),
-        ("b2".into(), tensor(&[HIDDEN])),
-        ("w3".into(), tensor(&[5, HIDDEN])),
-        ("b3".into(), tensor(&[5])),
+        ("w1".into(), tensor(&[first, inputs])),
+        ("b1".into(), tensor(&[first])),
+        ("w2".into(), tensor(&[second, first])),
+        ("b2".into(), tensor(&[second])),
+        ("w3".into(), tensor(&[outputs, second])),
+        ("b3".into(), tensor(&[outputs])),
     ]);
     let range = |name: &str, low| (name.to_owned(), (low, 3.0));
     let ranges: Ranges = ["a", "c", "y", "e"]
@@ -95,7 +99,7 @@ fn pictures() -> Model {
     graph::lower(Source::from_json(source).unwrap(), floats, &ranges.into(), &options).unwrap()
 }
 
-const LAST: &str =
+pub(super) const LAST: &str =
     r#"{"name":"last","op":"Gemm","inputs":["d"],"output":"y","weight":"w3","bias":"b3"}"#;
 
 pub(super) fn model(suite: &str) -> Model {
@@ -174,71 +178,6 @@ fn what_has_no_checked_form_is_refused_with_advice() {
         Settings { batch: NonZeroU32::new(2), ..Settings::default() },
     ] {
         refused(Plan::new(graph.clone(), settings).unwrap_err());
-    }
-}
-
-/// Adds to one value of the client's share, another amount in each run.
-#[derive(Debug)]
-struct Shift {
-    at: usize,
-    by: [i64; 2],
-    run: AtomicI64,
-}
-
-impl Local for Shift {
-    fn operator(&self) -> &'static str {
-        "shift"
-    }
-
-    fn run(&self, role: Role, inputs: &[Share], _: Option<&[i64]>) -> Result<Share> {
-        assert_eq!(role, Role::Client);
-        let by = self.by[self.run.fetch_add(1, Ordering::SeqCst) as usize];
-        let mut words = inputs[0].words().to_vec();
-        words[self.at] = words[self.at].wrapping_add(by as u64);
-        Ok(Share::new(words, inputs[0].bits()))
-    }
-}
-
-/// In the default suite a client that shifts one share before a ReLU, once far down and once far up, sees in
-/// the results what a weight of the next layer is worth.
-#[test]
-fn the_same_shift_recovers_weights_of_the_default_suite() {
-    let model = model("auto");
-    let last = model.graph.nodes.iter().position(|node| node.name == "last").unwrap();
-    let linear = model.graph.nodes[last].op.get::<graph::Linear>().unwrap().clone();
-    let relu = model.graph.nodes.iter().find(|node| node.name == "relu2").unwrap();
-    let graph::ops::Relu { saturate, .. } = relu.op.get().unwrap();
-    let (read, top) = (relu.inputs[0], ((1i64 << saturate) - 1) as f64);
-    let bits = model.graph.tensors[read].format.bits;
-    let input = model.graph.quantize_input(&values(3, 1)).unwrap();
-    let fresh = model.graph.tensors.len() + 9;
-    for unit in 0..HIDDEN {
-        let far = 1i64 << (bits - 2);
-        let steps = |mut steps: Vec<Step>| {
-            let at = steps.iter().position(|step| step.reads.first() == Some(&read)).unwrap();
-            steps[at].reads = vec![fresh];
-            let shift = Shift { at: unit, by: [-far, far], run: AtomicI64::new(0) };
-            let (reads, action) = (vec![read], Action::local(shift));
-            steps.insert(
-                at,
-                Step { name: "shift".into(), node: None, reads, writes: fresh, action },
-            );
-            steps
-        };
-        let usual = (&model, Settings::default());
-        let (results, server) = session_of(usual, steps, &[input.clone(), input.clone()]);
-        let results = results.unwrap();
-        server.unwrap();
-        let [low, high]: [Vec<i64>; 2] = results.try_into().unwrap();
-        assert_eq!(low.len(), 5);
-        for (output, (low, high)) in low.iter().zip(&high).enumerate() {
-            let moved = (high - low) as f64;
-            let guess = moved * f64::from(1u32 << linear.shift) / top;
-            let weight = f64::from(model.weights[&last].weight[output * HIDDEN + unit]);
-            let precise = f64::from(1u32 << linear.shift) / top;
-            assert!((guess - weight).abs() <= precise, "{guess} for {weight}, +-{precise}");
-            assert!(precise < f64::from(1u32 << (linear.weight_bits - 1)) / 8.0, "{precise}");
-        }
     }
 }
 

@@ -6,12 +6,13 @@ use std::thread;
 
 use graph::Model;
 use mpc::checked::Conduct;
-use wire::{Error, Result, memory_pair};
+use wire::testing::rewritten_pair;
+use wire::{Channel, Error, Result, memory_pair, tags};
 
 use super::checked::{HIDDEN, model, residual, values};
+use super::clear;
 use crate::linear::checked::{CheckedNetwork, Deviation};
 use crate::plan::kind::Kind;
-use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Settings};
 use crate::report::Report;
 use crate::session::client::Client;
@@ -27,18 +28,27 @@ pub(super) fn session_of(
     steps: impl FnOnce(Vec<Step>) -> Vec<Step> + Send,
     inputs: &[Vec<i64>],
 ) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
-    let (mut ours, mut theirs) = memory_pair();
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
-    let encoded = EncodedModel::new(&plan, model.clone()).unwrap();
+    session_between(memory_pair(), (model, &plan), steps, inputs)
+}
+
+/// [`session_of`] between two ends, of a server that has this plan.
+pub(super) fn session_between(
+    (mut ours, mut theirs): (Channel, Channel),
+    (model, plan): (&Model, &Plan),
+    steps: impl FnOnce(Vec<Step>) -> Vec<Step> + Send,
+    inputs: &[Vec<i64>],
+) -> (Result<Vec<Vec<i64>>>, Result<Report>) {
+    let encoded = EncodedModel::new(plan, model.clone()).unwrap();
     thread::scope(|scope| {
-        let (plan, encoded) = (&plan, &encoded);
+        let encoded = &encoded;
         // A server that stops closes its end.
         let server = scope.spawn(move || session(plan, encoded, usize::MAX, &mut theirs));
         let client = || -> Result<Vec<Vec<i64>>> {
             let count = |_: &Plan| Ok(inputs.len());
             let mut client = Client::open(&mut ours, 1, None, Asking::default(), count)?;
             let (graph, settings) = (client.plan.graph().clone(), client.plan.settings());
-            let honest = suites::steps(&graph, settings, &OptionsByStep::default())?;
+            let honest = suites::steps(&graph, settings, client.plan.options())?;
             client.plan = Arc::new(Plan::of_steps(graph, steps(honest), settings));
             let mut all = Vec::new();
             for input in inputs {
@@ -54,6 +64,9 @@ pub(super) fn session_of(
     })
 }
 
+/// Bits of the key under which the server's tags are.
+const KEY_BITS: u32 = 40;
+
 /// What a client does that breaks the protocol in one place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cheat {
@@ -65,6 +78,8 @@ pub(super) enum Cheat {
     Ciphertext(usize, u64),
     /// Opens other combinations of this kind.
     Opening(usize),
+    /// Opens another combination that has the tag of the right one if the last bit of the server's key is 0.
+    Guess,
     /// Evaluates the circuits behind a layer on the labels of one value's bits for all values.
     Replay(usize),
 }
@@ -99,8 +114,10 @@ impl Conduct for Cheat {
     }
 
     fn opening(&self, opened: &mut [Vec<u64>]) {
-        if let Self::Opening(kind) = self {
-            opened[*kind][0] ^= 1;
+        match self {
+            Self::Opening(kind) => opened[*kind][0] ^= 1,
+            Self::Guess => opened[0][0] ^= 1 << (KEY_BITS - 1),
+            _ => {}
         }
     }
 }
@@ -121,13 +138,66 @@ pub(super) fn cheating(
     session_of((model, Settings { offline, ..Settings::default() }), steps, input)
 }
 
-/// Whatever the weights are, the server names the client as guilty and the client gets no result.
-#[test]
-fn clients_that_cheat_get_no_result_and_are_named() {
+/// The model with all weights of the other sign.
+fn turned() -> Model {
     let mut other = model("checked");
     for weights in other.weights.values_mut() {
         weights.weight.iter_mut().for_each(|w| *w = -*w);
     }
+    other
+}
+
+/// A client that guesses a bit of the server's key passes in half of all runs, whatever the weights are, and gets
+/// what an honest one gets.
+#[test]
+fn how_often_a_run_ends_early_does_not_depend_on_weights() {
+    const SESSIONS: usize = 40;
+    let values = values(2, 1);
+    for model in [model("checked"), turned()] {
+        let input = vec![model.graph.quantize_input(&values).unwrap()];
+        let mut passed = 0;
+        for _ in 0..SESSIONS {
+            let (client, server) = cheating((&model, false), Cheat::Guess, &input);
+            if let Ok(results) = client {
+                server.unwrap();
+                assert_eq!(results, clear(&model, &values));
+                passed += 1;
+            } else {
+                assert!(matches!(&server, Err(Error::Peer { .. })), "{server:?}");
+            }
+        }
+        // Five deviations around a half: outside with a probability below 2^-20.
+        assert!((5..=35).contains(&passed), "{passed} of {SESSIONS}");
+    }
+}
+
+/// Behind a ciphertext that is changed on its way, as in the attack on the default suite, the server's tags are not those
+/// of the client, whose honest part closes when it sees that.
+#[test]
+fn rewritten_ciphertexts_get_no_result() {
+    let model = model("checked");
+    let plan = Plan::new(model.graph.clone(), Settings::default()).unwrap();
+    let input = vec![model.graph.quantize_input(&values(2, 1)).unwrap()];
+    for layer in 0..3 {
+        let mut sent = 0;
+        let rewrite = move |frame: &mut Vec<u8>| {
+            if frame[0] == tags::COEFFICIENT_INPUTS {
+                sent += 1;
+                // Somewhere in the numbers, which are padded nowhere.
+                let middle = frame.len() / 2;
+                frame[middle] ^= u8::from(sent == layer + 1) << 7;
+            }
+        };
+        let ends = rewritten_pair(rewrite);
+        let (client, server) = session_between(ends, (&model, &plan), |steps| steps, &input);
+        assert!(client.is_err() && server.is_err(), "{layer}");
+    }
+}
+
+/// Whatever the weights are, the server names the client as guilty and the client gets no result.
+#[test]
+fn clients_that_cheat_get_no_result_and_are_named() {
+    let other = turned();
     let input = vec![model("checked").graph.quantize_input(&values(2, 1)).unwrap()];
     let cheats = [
         Cheat::Phase(0, 1),
