@@ -37,6 +37,7 @@ use crate::defect::defect;
 use crate::linear::transport::{
     Received, ServerKeys, Worker, chunks, misuse, seed_of, send_chunks, words_of,
 };
+use crate::parallel;
 use crate::share::Share;
 
 /// Plans `linear`, without an addend, for results of `out_bits` under a key of `params`: of all packings for
@@ -126,7 +127,7 @@ pub(crate) fn client_with(
 ) -> Result<(Values, Vec<Values>)> {
     check(layer, z.len(), z.modulus())?;
     let (degree, bits) = (layer.params.degree(), layer.params.modulus_bits());
-    let (mut sent, mut errors) = (Vec::new(), Vec::new());
+    let (mut sent, mut open) = (Vec::new(), Vec::new());
     let all: Vec<usize> = (0..degree).collect();
     for places in places(layer) {
         let placed = z.linear(|words| place(words, &places));
@@ -135,28 +136,45 @@ pub(crate) fn client_with(
         let fresh = key.secret().encrypt(layer.params, &low, layer.plain_bits, worker.rng);
         let mut fresh = fresh.map_err(misuse)?;
         change(&mut fresh);
-        let a = fresh.uniform_half(layer.params);
-        let phases = key.phases(&a, bits, &all, &fresh.body)?;
-        errors.push(phases.less(&placed.raised(bits + ALPHA_BITS)?)?);
-        sent.push(Ok(vec![words_of(&fresh.seed), fresh.body]));
+        sent.push(Ok(vec![words_of(&fresh.seed), fresh.body.clone()]));
+        open.push((fresh, placed));
     }
     send_chunks::<INPUTS>(ch, layer.input_layouts(), sent.into_iter())?;
-    Ok((phases(ch, layer, key)?, errors))
+    // The server multiplies meanwhile.
+    ch.flush()?;
+    let error = |(fresh, placed): (Fresh, Values)| {
+        let a = fresh.uniform_half(layer.params);
+        let phases = key.phases(&a, bits, &all, &fresh.body)?;
+        phases.less(&placed.raised(bits + ALPHA_BITS)?)
+    };
+    let errors = parallel::map(worker.threads, open, error).into_iter().collect::<Result<_>>()?;
+    Ok((phases(ch, layer, key, worker.threads)?, errors))
 }
 
 /// The phases of the responses, by their outputs.
-fn phases(ch: &mut Channel, layer: &Layer, key: &ClientKey) -> Result<Values> {
+fn phases(ch: &mut Channel, layer: &Layer, key: &ClientKey, threads: usize) -> Result<Values> {
     let (bits, modulus) = (layer.response_bits, layer.response_bits + ALPHA_BITS);
     let mut values = Zeroizing::new(vec![0; layer.outputs()]);
     let mut tags = Zeroizing::new(vec![0; layer.outputs()]);
     let mut places = layer.packing.places();
-    for layout in chunks(layer.response_layouts()) {
+    let mut open = Vec::new();
+    let mut layouts = chunks(layer.response_layouts()).into_iter().peekable();
+    while let Some(layout) = layouts.next() {
         let message: Packed<RESPONSES> = ch.receive(&layout)?;
         let mut parts = message.into_values();
         while let (Some(c1), Some(c0)) = (parts.next(), parts.next()) {
             let place = places.next().ok_or_else(|| defect("there are too many responses"))?;
-            let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(place).into_iter().unzip();
-            let phases = key.phases(&c1, bits, &keep, &c0)?;
+            open.push((layer.packing.outputs(place), c1, c0));
+        }
+        if layouts.peek().is_some() && open.len() < parallel::batch(threads) {
+            continue;
+        }
+        let phase = |(outputs, c1, c0): (Vec<(usize, usize)>, Vec<u64>, Vec<u64>)| {
+            let (keep, to): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+            Ok((to, key.phases(&c1, bits, &keep, &c0)?))
+        };
+        for made in parallel::map(threads, std::mem::take(&mut open), phase) {
+            let (to, phases) = made?;
             scatter(&mut values, &to, phases.values());
             scatter(&mut tags, &to, phases.tags());
         }
@@ -189,7 +207,7 @@ pub fn server(
     let mut own = layer.packing.encode_folded(z.words(), layer.params.degree()).into_iter();
     let mut all_places = places(layer).into_iter();
     let mut received = Received::<INPUTS>::new(layer.input_layouts());
-    let (mut errors, mut ready) = (Vec::new(), Vec::<Parts>::new());
+    let (mut open, mut ready) = (Vec::new(), Vec::<Parts>::new());
     let mut masks = Zeroizing::new(vec![0; layer.outputs()]);
     let mut maker = Maker { server, rng: worker.rng, threads: worker.threads, masks: &mut masks };
     let answers: Vec<Place> = layer.packing.places().collect();
@@ -200,8 +218,11 @@ pub fn server(
             let [seed, body] = [received.next(ch)?, received.next(ch)?];
             let numbers = all_places.next().unwrap_or_default();
             let placed = of_z.linear(|words| place(words, &numbers));
-            errors.push(error_keys(layer, (key, keys), [&seed, &body], &placed)?);
-            let mut cipher = layer.sent().expand([seed, body])?;
+            let (fresh, mut cipher) = (
+                Fresh { seed: seed_of(&seed), body: body.clone() },
+                layer.sent().expand([seed, body])?,
+            );
+            open.push((fresh, placed));
             let own =
                 own.next().ok_or_else(|| defect("a layer has more ciphertexts than parts"))?;
             cipher.add_plain(&own, layer.plain_bits).map_err(misuse)?;
@@ -209,8 +230,12 @@ pub fn server(
         }
         ready.extend(maker.respond(&mut tile, some)?);
     }
-    let betas = phase_keys(layer, (key, keys), &answers, &ready)?;
-    send_all(ch, layer, ready.into_iter().map(Ok))?;
+    send_all(ch, layer, ready.iter().cloned().map(Ok))?;
+    // The client decrypts meanwhile.
+    ch.flush()?;
+    let error = |open| error_keys(layer, (key, keys), open);
+    let errors = parallel::map(worker.threads, open, error).into_iter().collect::<Result<_>>()?;
+    let betas = phase_keys(layer, (key, keys), (&answers, &ready), worker.threads)?;
     less_known(layer, &mut masks, weights.bias(), &vec![0; layer.outputs()]);
     let share = server_share(layer, &mut masks)?;
     Ok((share, betas, errors))
@@ -236,29 +261,31 @@ fn moved(masks: &mut [u64], modulus: u32, bits: u32, below: u32) {
 fn error_keys(
     layer: &Layer,
     (key, keys): (&ServerKey, &MacKeys),
-    [seed, body]: [&[u64]; 2],
-    placed: &Keys,
+    (fresh, placed): (Fresh, Keys),
 ) -> Result<Keys> {
     let bits = layer.params.modulus_bits();
-    let fresh = Fresh { seed: seed_of(seed), body: body.to_vec() };
     let all: Vec<usize> = (0..layer.params.degree()).collect();
     let a = fresh.uniform_half(layer.params);
-    key.phases(&a, bits, &all, (body, keys))?.less(&placed.raised(bits + ALPHA_BITS)?)
+    key.phases(&a, bits, &all, (&fresh.body, keys))?.less(&placed.raised(bits + ALPHA_BITS)?)
 }
 
 /// The keys of the phases of the responses, by their outputs.
 fn phase_keys(
     layer: &Layer,
     (key, keys): (&ServerKey, &MacKeys),
-    places: &[Place],
-    responses: &[Parts],
+    (places, responses): (&[Place], &[Parts]),
+    threads: usize,
 ) -> Result<Keys> {
     let bits = layer.response_bits;
     let mut betas = Zeroizing::new(vec![0; layer.outputs()]);
-    for (place, parts) in places.iter().zip(responses) {
+    let phase = |(place, parts): (&Place, &Parts)| {
         let [c1, c0] = parts.as_slice() else { return Err(defect("a response of other parts")) };
         let (keep, to): (Vec<_>, Vec<_>) = layer.packing.outputs(*place).into_iter().unzip();
-        scatter(&mut betas, &to, key.phases(c1, bits, &keep, (c0, keys))?.betas());
+        Ok((to, key.phases(c1, bits, &keep, (c0, keys))?))
+    };
+    for made in parallel::map(threads, places.iter().zip(responses).collect(), phase) {
+        let (to, keys) = made?;
+        scatter(&mut betas, &to, keys.betas());
     }
     Ok(Keys::new(betas.to_vec(), bits + ALPHA_BITS))
 }
