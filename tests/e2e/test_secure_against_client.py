@@ -51,6 +51,19 @@ def test_runs_are_prepared_before_their_inputs(tacit, checked):
     assert 2 * sum(online["bytes"].values()) < sum(usual["bytes"].values())
 
 
+def test_inputs_of_a_batch_share_the_key_and_the_check(tacit, checked):
+    """Ten digits in batches of four, the last of which has two places that are empty; threads change no byte."""
+    runs = [
+        tacit("run", checked, DIGITS, "--batch", 4, *threads, "--json").json for threads in ((), ("--threads", 2))
+    ]
+    for run in runs:
+        assert (run["max_error"], run["equal_outputs"]) == (0, 10)
+        assert facts(run) == facts(run["predicted"])
+    assert facts(runs[0]) == facts(runs[1])
+    alone = tacit("run", checked, DIGITS, "--json").json
+    assert 2 * sum(runs[0]["bytes"].values()) < sum(alone["bytes"].values())
+
+
 def test_labels_are_found_before_anything_is_opened(tacit, checked):
     run = tacit("run", checked, DIGITS, "--reveal", "label", "--json").json
     assert (run["output"], run["agreement"], run["logits"]) == (list(range(10)), 1, None)
@@ -114,9 +127,8 @@ def test_servers_refuse_models_that_are_not(tacit, compiled):
     assert "compile it with --secure-against client" in " ".join(done.err.split())
 
 
-@pytest.mark.parametrize("options", ["--reveal probability", "--batch 4"])
-def test_options_without_a_checked_form_are_refused(tacit, checked, one_digit, options):
-    done = tacit("run", checked, one_digit, *options.split())
+def test_what_has_no_checked_form_is_refused(tacit, checked, one_digit):
+    done = tacit("run", checked, one_digit, "--reveal", "probability")
     assert done.code == 1
     assert "--secure-against client" in done.err
 

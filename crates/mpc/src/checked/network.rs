@@ -22,10 +22,12 @@ const MOST_OTS: usize = 1 << 24;
 /// Most bits of what a client enters: those of the keys of decision trees.
 const MOST_ENTERED: u32 = 34;
 
-/// The integers that the client enters: `count` of them from `low` to `low + 2^bits - 1`.
+/// The integers that the client enters: `batch` inputs of `count` from `low` to `low + 2^bits - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
-    /// How many.
+    /// How many inputs, at least 1, one after another in all that the parties hold.
+    pub batch: usize,
+    /// How many integers each has.
     pub count: usize,
     /// The least of them.
     pub low: i64,
@@ -44,7 +46,7 @@ pub struct Block<'a> {
     pub addend: Option<Operand>,
     /// Bits of what it leaves when it has dropped its low bits.
     pub out_bits: u32,
-    /// The positions that each window of its maximum pool sees, if it has one.
+    /// The positions that each window of its maximum pool sees, if it has one, of all inputs.
     pub windows: Option<Vec<Vec<usize>>>,
     /// The clip of its ReLU, whose low end is 0, if it has one.
     pub clip: Option<Clip>,
@@ -122,18 +124,19 @@ impl Network {
             return Err(Error::misuse("a network without layers"));
         };
         let mut stages: Vec<Stage> = Vec::with_capacity(layers.len());
-        let mut counts = vec![entered.count];
+        let count = entered.batch.saturating_mul(entered.count);
+        let mut counts = vec![count];
         for (block, to) in before.iter().zip(rings.get(1..).unwrap_or_default()) {
-            stages.push(Stage::new(params, block, *to)?.reading(&counts)?);
+            stages.push(Stage::new(params, block, entered.batch, *to)?.reading(&counts)?);
             counts.extend(stages.last().map(|stage| stage.circuits.count()));
         }
-        stages.push(Stage::last(params, last, shown)?.reading(&counts)?);
+        stages.push(Stage::last(params, last, entered.batch, shown)?.reading(&counts)?);
         let of_input = rings.first().copied().unwrap_or_default();
         if !(1..=MOST_ENTERED).contains(&entered.bits) || of_input < entered.bits {
             return Err(Error::misuse("inputs of more bits than their layer has"));
         }
         let tags = Tags {
-            inputs: BitTags::new(entered.count, entered.bits, of_input + ALPHA_BITS)?,
+            inputs: BitTags::new(count, entered.bits, of_input + ALPHA_BITS)?,
             covers: BitTags::new(COMBINATIONS, COVER_BITS, modulus)?,
             masks: BitTags::new(COMBINATIONS, ALPHA_BITS, ALPHA_BITS)?,
         };
@@ -147,7 +150,7 @@ impl Network {
         let network = Self { params, entered, stages, results, result_bits, tags };
         match network.ots() {
             many if many > MOST_OTS => Err(Error::misuse(format!(
-                "{many} committed bits, more than {MOST_OTS}; use smaller layers"
+                "{many} committed bits, more than {MOST_OTS}; use smaller layers or a smaller --batch"
             ))),
             _ => Ok(network),
         }
@@ -160,7 +163,7 @@ impl Network {
 
     /// Returns how many integers the client enters.
     pub fn inputs(&self) -> usize {
-        self.entered.count
+        self.entered.batch * self.entered.count
     }
 
     /// Returns the number of results.
@@ -236,8 +239,8 @@ fn position_bits(block: &Block<'_>) -> u32 {
 
 impl Stage {
     /// The last layer.
-    fn last(params: Params, block: &Block<'_>, shown: Shown) -> Result<Self> {
-        let stage = Self::new(params, block, block.out_bits)?;
+    fn last(params: Params, block: &Block<'_>, batch: usize, shown: Shown) -> Result<Self> {
+        let stage = Self::new(params, block, batch, block.out_bits)?;
         let (bits, from) = (stage.layer.result_bits(), (stage.layer.phase_bits(), stage.skipped()));
         match shown {
             Shown::Values => return Ok(stage),
@@ -252,18 +255,19 @@ impl Stage {
             }
             Shown::Largest => {}
         }
-        if block.clip.is_some() || block.windows.is_some() || stage.layer.outputs() < 2 {
+        let classes = stage.layer.outputs() / batch.max(1);
+        if block.clip.is_some() || block.windows.is_some() || classes < 2 {
             return Err(Error::misuse(
                 "the largest of a single result, or behind a ReLU or a pool",
             ));
         }
         let drop = dropped(&stage.layer, block);
-        let circuits = Checked::top(stage.layer.outputs(), from, bits, drop, position_bits(block))?;
+        let circuits = Checked::top([batch, classes], from, bits, drop, position_bits(block))?;
         Ok(Self { circuits, ..stage })
     }
 
     /// The layer and its circuits, whose results are shared mod 2^to.
-    fn new(params: Params, block: &Block<'_>, to: u32) -> Result<Self> {
+    fn new(params: Params, block: &Block<'_>, batch: usize, to: u32) -> Result<Self> {
         let Block { linear, out_bits, windows, clip, .. } = block;
         if linear.rounding != Rounding::Exact
             || block.plain_bits() + ABOVE_ERRORS > params.modulus_bits()
@@ -274,7 +278,7 @@ impl Stage {
         }
         // The layer is planned without its addend: both parties add that to the tagged phases themselves.
         let alone = Linear { addend: None, ..Linear::clone(linear) };
-        let layer = linear::plan(&alone, *out_bits, params)?;
+        let layer = linear::plan(&alone, *out_bits, batch, params)?;
         let (phase_bits, result_bits) = (layer.phase_bits(), layer.result_bits());
         let phases = BitTags::new(layer.outputs(), phase_bits, phase_bits + ALPHA_BITS)?;
         let shifts = Shifted::new(layer.outputs(), phase_bits, phase_bits - result_bits)?;

@@ -34,12 +34,13 @@ pub(super) struct Run {
 pub struct Leaves {
     /// What the bits of the circuits' outputs count.
     weights: Vec<Weights>,
-    /// The numbers that are added to the results.
+    /// The numbers that are added to the results of each input.
     base: Zeroizing<Vec<u64>>,
 }
 
 impl Leaves {
-    /// Takes the values of each leaf of each tree, tree by tree, and what is added to each result.
+    /// Takes the values of each leaf of each tree of an input, tree by tree, and what is added to each of its
+    /// results.
     ///
     /// # Errors
     /// [`Error::Misuse`] for other numbers of them.
@@ -101,7 +102,9 @@ impl Run {
         let bits = network.result_bits;
         let (results, _) = network.results.held(made, bits)?;
         let base = leaves.map_or(&[][..], |leaves| &leaves.base);
-        let added = base.iter().copied().chain(std::iter::repeat(0)).zip(results.words());
+        let nothing: &[u64] = &[0];
+        let base = if base.is_empty() { nothing } else { base };
+        let added = base.iter().cycle().zip(results.words());
         let words = added.map(|(base, word)| base.wrapping_add(*word) & mask(bits)).collect();
         open::to_client(ch, &Share::new(words, bits)).map(|_| ())
     }

@@ -62,7 +62,7 @@ impl Case {
             .into_iter()
             .map(|(at, linear)| block(at, linear, clip(at)))
             .collect();
-        let entered = Entered { count: WIDTHS[0], low, bits: 8 };
+        let entered = Entered { batch: 1, count: WIDTHS[0], low, bits: 8 };
         let network = Network::new(entered, &layers, Shown::Values).unwrap();
         let input: Vec<i64> = rng.uniform(WIDTHS[0], 8).iter().map(|x| *x as i64 + low).collect();
         let (mut weights, mut values) = (Vec::new(), input.clone());
@@ -209,7 +209,7 @@ fn clients_that_open_something_else_get_no_result() {
 
 #[test]
 fn what_fits_no_parameters_is_refused() {
-    let entered = Entered { count: WIDTHS[0], low: 0, bits: 8 };
+    let entered = Entered { batch: 1, count: WIDTHS[0], low: 0, bits: 8 };
     let wide = Linear { shift: 40, accumulator_bits: OUT + 40, ..dense(0) };
     let inexact = Linear { rounding: Rounding::Stochastic, ..dense(0) };
     let refused = |linears: &[&Linear]| {
@@ -230,6 +230,7 @@ fn trees_larger_than_a_client_plans_unseen_are_refused() {
         comparisons,
         values,
         outputs: values,
+        batch: 1,
         bits: 16,
     };
     let plan = |forest| crate::garbled::checked::Checked::leaves(forest, (45, 7), 38);

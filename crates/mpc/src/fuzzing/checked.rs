@@ -53,7 +53,7 @@ fn prepare() -> Option<Case> {
         clip: (from == 0).then_some(Clip { low: 0, saturate: 8 }),
     };
     let blocks: Vec<Block<'_>> = linears.iter().enumerate().map(block).collect();
-    let entered = Entered { count: WIDTHS[0], low: 0, bits: 8 };
+    let entered = Entered { batch: 1, count: WIDTHS[0], low: 0, bits: 8 };
     let network = Network::new(entered, &blocks, Shown::Values).ok()?;
     let layer = |(at, layer)| {
         let (inputs, outputs) = (WIDTHS.get(at)?, WIDTHS.get(at + 1)?);

@@ -15,6 +15,7 @@ use super::refusal::at;
 use super::suite::Suite;
 use crate::linear::checked::CheckedNetwork;
 use crate::linear::trees::selection;
+use crate::plan::batch::repeated;
 use crate::plan::options::OptionsByStep;
 use crate::plan::settings::{Reveal, Settings};
 use crate::step::{Action, Step, windows};
@@ -31,7 +32,7 @@ pub(super) static SUITE: Suite = Suite {
 
 fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Step>> {
     settled(settings)?;
-    let entered = entered(graph)?;
+    let entered = entered(graph, settings.batch())?;
     let (network, nodes, forest) = match graph.nodes.as_slice() {
         [node] if node.op.is::<Trees>() => trees(graph, node, entered, settings)?,
         _ => layers(graph, entered, settings)?,
@@ -44,25 +45,25 @@ fn steps(graph: &Graph, settings: Settings, _: &OptionsByStep) -> Result<Vec<Ste
 /// A network, the nodes that have the weights of its layers, and the trees at its end.
 type Found = (Network, Vec<usize>, Option<Forest>);
 
-/// What the client enters.
-fn entered(graph: &Graph) -> Result<Entered> {
+/// What the client enters, of so many inputs.
+fn entered(graph: &Graph, batch: usize) -> Result<Entered> {
     let [low, high] = graph.input_range;
     let distance = high.checked_sub(low).and_then(|distance| u64::try_from(distance).ok());
     let distance = distance.ok_or_else(|| Error::misuse("an input whose range is empty"))?;
     let input = graph.tensors.get(graph.input).map_or(0, |tensor| tensor.len());
-    Ok(Entered { count: input, low, bits: (u64::BITS - distance.leading_zeros()).max(1) })
+    Ok(Entered { batch, count: input, low, bits: (u64::BITS - distance.leading_zeros()).max(1) })
 }
 
 /// A network of layers.
 fn layers(graph: &Graph, entered: Entered, settings: Settings) -> Result<Found> {
-    let Layers { blocks, nodes, .. } = Layers::new(graph)?;
+    let Layers { blocks, nodes, .. } = Layers::new(graph, entered.batch)?;
     let shown = match settings.reveal {
         Reveal::Label => Shown::Largest,
         _ => Shown::Values,
     };
     let network = Network::new(entered, &blocks, shown)?;
     let output = graph.tensors.get(graph.output).map_or(0, |tensor| tensor.len());
-    if network.layers().last().map(Layer::outputs) != Some(output) {
+    if network.layers().last().map(Layer::outputs) != output.checked_mul(entered.batch) {
         return Err(Error::misuse("layers that do not make the output"));
     }
     Ok((network, nodes, None))
@@ -84,11 +85,12 @@ fn trees(graph: &Graph, node: &Node, entered: Entered, settings: Settings) -> Re
     }
     let output = graph.output_of(node);
     let forest = Forest {
-        trees: trees.trees,
+        trees: trees.trees.saturating_mul(entered.batch),
         paths: trees.paths,
         comparisons: trees.comparisons,
         values: trees.values,
         outputs: output.len(),
+        batch: entered.batch,
         bits: output.format.bits,
     };
     let (linear, _) = selection(trees, entered.count, 1);
@@ -113,18 +115,14 @@ fn settled(settings: Settings) -> Result<()> {
              output or label, or compile without --secure-against client",
         ));
     }
-    if settings.batch() > 1 {
-        return Err(Error::misuse(
-            "a model that is secure against its client runs inputs one by one; drop --batch, or compile without \
-             --secure-against client",
-        ));
-    }
     Ok(())
 }
 
 /// The layers of a graph as they are found, and what its tensors are of them.
 struct Layers<'a> {
     graph: &'a Graph,
+    /// Inputs that are run together.
+    batch: usize,
     blocks: Vec<Block<'a>>,
     /// For each layer the node that has its weights.
     nodes: Vec<usize>,
@@ -135,14 +133,15 @@ struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    fn new(graph: &'a Graph) -> Result<Self> {
+    fn new(graph: &'a Graph, batch: usize) -> Result<Self> {
         // Who asks for the output reads it as well.
         let mut readers = BTreeMap::from([(graph.output, 1)]);
         for tensor in graph.nodes.iter().flat_map(|node| &node.inputs) {
             *readers.entry(*tensor).or_insert(0) += 1;
         }
         let tensors = BTreeMap::from([(graph.input, Operand::default())]);
-        let mut layers = Self { graph, blocks: Vec::new(), nodes: Vec::new(), tensors, readers };
+        let mut layers =
+            Self { graph, batch, blocks: Vec::new(), nodes: Vec::new(), tensors, readers };
         for (index, node) in graph.nodes.iter().enumerate() {
             let made = layers.node(index, node)?;
             layers.tensors.insert(node.output, made);
@@ -164,15 +163,17 @@ impl<'a> Layers<'a> {
         if node.op == ops::Reshape || node.op.is::<ops::Extend>() {
             return Ok(Operand { from, sums });
         }
+        let of_all =
+            |window| repeated(windows(window), self.graph.input_of(node, 0).len(), self.batch);
         if let Some(ops::SumPool(window)) = node.op.get() {
-            return Ok(Operand { from, sums: Some(summed(sums, windows(window))) });
+            return Ok(Operand { from, sums: Some(summed(sums, of_all(window))) });
         }
         // Maxima and clips never turn the order of two values, so they commute. What is clipped or pooled must
         // not be read by anything else, since circuits make one result.
         let alone = sums.is_none() && self.readers.get(input) == Some(&1);
         let block = from.checked_sub(1).filter(|_| alone).and_then(|at| self.blocks.get_mut(at));
         let clip = node.op.get().map(|ops::Relu { saturate, low }| (*saturate, *low));
-        let pool = node.op.get().map(|ops::MaxPool(window)| windows(window));
+        let pool = node.op.get().map(|ops::MaxPool(window)| of_all(window));
         match (block, clip, pool) {
             (Some(Block { clip: clip @ None, .. }), Some((saturate, 0)), None) => {
                 *clip = Some(Clip { low: 0, saturate });

@@ -6,7 +6,7 @@ use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
 use ring::Random;
 use wire::Error;
 
-use super::{clear, costs_as_planned, run, run_with};
+use super::{clear, costs_as_planned, run_with};
 use crate::plan::{Plan, Reveal, Settings};
 use crate::suites;
 
@@ -127,7 +127,10 @@ fn convolutions_and_maximum_pools_equal_the_interpreter() {
 /// Results are the interpreter's at the cost that was planned, prepared or not.
 fn exact(model: &Model, values: &[f32], count: usize) {
     let ahead = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
-    for settings in [Settings::default(), ahead] {
+    // Of three inputs the second batch has one and a place that is empty.
+    let batch = Settings { batch: NonZeroU32::new(2), ..Settings::default() };
+    let both = Settings { batch: batch.batch, ..ahead };
+    for settings in [Settings::default(), ahead, batch, both] {
         let (answer, server) = run_with(model, settings, values);
         assert_eq!(answer.results, clear(model, values));
         costs_as_planned(&answer, &server.unwrap(), count);
@@ -156,10 +159,13 @@ fn residual_sums_and_average_pools_equal_the_interpreter() {
 fn labels_are_the_interpreters() {
     let model = model("checked");
     let values = values(4, 4);
-    let (answer, server) = run(&model, Reveal::Label, &values);
     let label = |row: &Vec<i64>| vec![graph::argmax(row) as i64];
-    assert_eq!(answer.results, clear(&model, &values).iter().map(label).collect::<Vec<_>>());
-    costs_as_planned(&answer, &server.unwrap(), 4);
+    for batch in [1, 3].map(NonZeroU32::new) {
+        let settings = Settings { reveal: Reveal::Label, batch, ..Settings::default() };
+        let (answer, server) = run_with(&model, settings, &values);
+        assert_eq!(answer.results, clear(&model, &values).iter().map(label).collect::<Vec<_>>());
+        costs_as_planned(&answer, &server.unwrap(), 4);
+    }
 }
 
 #[test]
@@ -173,12 +179,8 @@ fn what_has_no_checked_form_is_refused_with_advice() {
     let gelu = network("checked", other).unwrap();
     refused(Plan::new(gelu.graph, Settings::default()).unwrap_err());
     let graph = model("checked").graph;
-    for settings in [
-        Settings { reveal: Reveal::Probability, ..Settings::default() },
-        Settings { batch: NonZeroU32::new(2), ..Settings::default() },
-    ] {
-        refused(Plan::new(graph.clone(), settings).unwrap_err());
-    }
+    let settings = Settings { reveal: Reveal::Probability, ..Settings::default() };
+    refused(Plan::new(graph, settings).unwrap_err());
 }
 
 /// The offer names the suite, and a client without it refuses the offer.

@@ -1,5 +1,7 @@
 //! Decision trees against a client that sends anything.
 
+use std::num::NonZeroU32;
+
 use graph::trees::Layouts;
 use graph::{Ensemble, Model};
 use wire::Error;
@@ -28,14 +30,17 @@ fn leaves_are_the_interpreters_at_the_planned_cost() {
 }
 
 #[test]
-fn prepared_leaves_are_the_interpreters_at_the_planned_cost() {
+fn prepared_and_batched_leaves_are_the_interpreters_at_the_planned_cost() {
     let rows = rows();
     let some = &rows[..9];
-    let settings = Settings { offline: std::num::NonZeroU32::new(2), ..Settings::default() };
-    for model in shallow().iter().map(lowered) {
-        let (answer, server) = run_with(&model, settings, some);
-        assert_eq!(answer.results, clear(&model, some));
-        costs_as_planned(&answer, &server.unwrap(), some.len() / 3);
+    let two = NonZeroU32::new(2);
+    for (offline, batch) in [(two, None), (None, two), (two, two)] {
+        let settings = Settings { offline, batch, ..Settings::default() };
+        for model in shallow().iter().map(lowered) {
+            let (answer, server) = run_with(&model, settings, some);
+            assert_eq!(answer.results, clear(&model, some));
+            costs_as_planned(&answer, &server.unwrap(), some.len() / 3);
+        }
     }
 }
 

@@ -79,7 +79,7 @@ impl Case {
             choice: None,
             square_bits: None,
         };
-        let layer = linear::plan(&linear, OUT, Params::new(2048, 52).unwrap()).unwrap();
+        let layer = linear::plan(&linear, OUT, 1, Params::new(2048, 52).unwrap()).unwrap();
         let weight: Vec<i32> =
             rng.uniform(INPUTS * OUTPUTS, 8).iter().map(|w| signed(*w, 8) as i32).collect();
         let bias: Vec<i64> = rng.uniform(OUTPUTS, 16).iter().map(|b| signed(*b, 16)).collect();

@@ -24,7 +24,7 @@ const MOST_VALUES: usize = 1 << 20;
 /// Trees of one shape and what their leaves are worth: public sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forest {
-    /// How many trees.
+    /// How many trees, those of each input of a batch counted.
     pub trees: usize,
     /// How tests lead to leaves.
     pub paths: Paths,
@@ -32,8 +32,10 @@ pub struct Forest {
     pub comparisons: usize,
     /// Values of a leaf.
     pub values: usize,
-    /// Results: value j of tree t counts for result `(t*values + j) mod outputs`.
+    /// Results of an input: value j of its tree t counts for its result `(t*values + j) mod outputs`.
     pub outputs: usize,
+    /// How many inputs there are, each of which goes through its share of the trees.
+    pub batch: usize,
     /// Bits of results, mod 2^bits.
     pub bits: u32,
 }
@@ -49,6 +51,11 @@ impl Forest {
         self.values.saturating_mul(self.paths.leaves())
     }
 
+    /// Trees of one input.
+    fn each(&self) -> usize {
+        self.trees / self.batch.max(1)
+    }
+
     /// Outputs of the circuit for one value of a leaf.
     fn parts(&self) -> usize {
         self.paths.leaves().div_ceil(MOST_BITS)
@@ -56,11 +63,13 @@ impl Forest {
 
     /// Returns, for each result, the positions of what it adds up among the results of circuits.
     pub fn sums(&self) -> Vec<Vec<usize>> {
-        let mut sums = vec![Vec::new(); self.outputs];
+        let mut sums = vec![Vec::new(); self.batch * self.outputs];
         for value in 0..self.values {
             for part in 0..self.parts() {
                 for tree in 0..self.trees {
-                    let result = (tree * self.values + value) % self.outputs.max(1);
+                    let (input, own) = (tree / self.each().max(1), tree % self.each().max(1));
+                    let place = (own * self.values + value) % self.outputs.max(1);
+                    let result = input * self.outputs + place;
                     let at = (value * self.parts() + part) * self.trees + tree;
                     sums.get_mut(result).into_iter().for_each(|sum| sum.push(at));
                 }
@@ -70,13 +79,13 @@ impl Forest {
     }
 
     /// Returns what the bits of the circuit's outputs count: `leaves` has the values of each leaf of each
-    /// tree, tree by tree. The order depends on the sizes alone.
+    /// tree of an input, tree by tree. The order depends on the sizes alone.
     ///
     /// # Errors
     /// [`Error::Misuse`] for another number of values.
     pub fn weights(&self, leaves: &[i64]) -> Result<Vec<gc::tagged::Weights>> {
         let (all, values) = (self.paths.leaves(), self.values);
-        if leaves.len() != self.trees * all * values {
+        if leaves.len() != self.each() * all * values {
             return Err(Error::misuse("leaves of other trees"));
         }
         let of = |value: usize, leaf: usize| {
@@ -87,7 +96,7 @@ impl Forest {
             let bits = part * MOST_BITS..all.min((part + 1) * MOST_BITS);
             // Copied once, into memory that is large enough from the start and is cleared.
             let mut words = gc::tagged::Weights::new(Vec::with_capacity(bits.len() * self.trees));
-            bits.for_each(|leaf| words.extend(of(value, leaf)));
+            bits.for_each(|leaf| (0..self.batch).for_each(|_| words.extend(of(value, leaf))));
             words
         };
         let parts = |value| (0..self.parts()).map(move |at| part(value, at));

@@ -89,13 +89,13 @@ impl Checked {
         Ok(Self { batch, entrance, from, skip, low, inputs, positions })
     }
 
-    /// Plans the position, shared mod 2^to, of the largest of `classes` values as [`Checked::map`] has them
-    /// without their `drop` lowest bits, the first of equal ones.
+    /// Plans the positions, shared mod 2^to, of the largest of each `classes` of `rows` times as many values as
+    /// [`Checked::map`] has them without their `drop` lowest bits, the first of equal ones.
     ///
     /// # Errors
     /// As [`Checked::map`].
     pub fn top(
-        classes: usize,
+        [rows, classes]: [usize; 2],
         (from, skip): (u32, u32),
         width: u32,
         drop: u32,
@@ -112,9 +112,10 @@ impl Checked {
         let entries = entries.collect();
         let (_, at) = builder.largest(entries).unwrap_or_default();
         builder.output(&at, false);
-        let batch = TaggedBatch::new(Arc::new(builder.finish()?), 1, vec![to])?;
-        let positions = Some((0..classes).collect());
-        Ok(Self { batch, entrance, from, skip, low: 0, inputs: classes, positions })
+        let batch = TaggedBatch::new(Arc::new(builder.finish()?), rows, vec![to])?;
+        let class = |class| (0..rows).map(move |row| row * classes + class);
+        let (inputs, positions) = (rows * classes, Some((0..classes).flat_map(class).collect()));
+        Ok(Self { batch, entrance, from, skip, low: 0, inputs, positions })
     }
 
     /// Returns the number of values that go in.

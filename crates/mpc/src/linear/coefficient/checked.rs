@@ -40,18 +40,18 @@ use crate::linear::transport::{
 use crate::parallel;
 use crate::share::Share;
 
-/// Plans `linear`, without an addend, for results of `out_bits` under a key of `params`: of all packings for
+/// Plans `linear`, without an addend, of `batch` inputs (at least 1) for results of `out_bits` under a key of `params`: of all packings for
 /// its degree that of the fewest bytes. The larger the modulus, the farther values stand above errors, and
 /// the less an error within the bound is worth.
 ///
 /// # Errors
 /// [`Error::Misuse`] for other layers, and where no packing holds the precision.
-pub fn plan(linear: &Linear, out_bits: u32, params: Params) -> Result<Layer> {
+pub fn plan(linear: &Linear, out_bits: u32, batch: usize, params: Params) -> Result<Layer> {
     if linear.addend.is_some() {
         return Err(Error::misuse("tags of phases of a layer with an addend"));
     }
     let mut best: Option<(u64, Layer)> = None;
-    for packing in Folding::candidates(&linear.conv, 1, params.degree(), 0) {
+    for packing in Folding::candidates(&linear.conv, batch, params.degree(), 0) {
         if packing.inputs().max(packing.responses()) > MOST_CIPHERTEXTS {
             continue;
         }
