@@ -6,8 +6,9 @@ use mpc::Share;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Worker;
 use mpc::linear::shared_matmul;
-use wire::{Cost, Result};
+use wire::{Cost, Error, Result};
 
+use crate::plan::options::Products;
 use crate::step::context::{Context, Party, input};
 use crate::step::keys::{KeyDemand, misuse};
 use crate::step::linear::LinearProtocol;
@@ -28,26 +29,35 @@ pub struct SharedProduct {
 impl SharedProduct {
     /// Plans `matmul` of the sides `[count, rows, inner, columns]`, its left factor known to
     /// the client or not, for runs of `batch` inputs, one of so many `products` that keys for
-    /// unfolding may serve.
+    /// unfolding may serve: in blocks or folded as was chosen, else by the bytes of both.
     ///
     /// # Errors
-    /// [`wire::Error::Misuse`] when no secure parameters hold the precision.
+    /// [`Error::Misuse`] when no secure parameters hold the precision, and for products of another layer.
     pub(crate) fn new(
         matmul: &MatMul,
         [count, rows, inner, columns]: [usize; 4],
         left: shared_matmul::Left,
         out_bits: u32,
         [batch, products]: [usize; 2],
-        digits: Option<Radix>,
+        (chosen, digits): (Option<Products>, Option<Radix>),
     ) -> Result<Self> {
         let shape = shared_matmul::Shape { batch: count * batch, rows, inner, columns };
         let (shift, rounding) = (matmul.shift, matmul.rounding);
-        let folded = shared_matmul::Layer::folded(shape, left, shift, out_bits, rounding).ok();
-        let plain = shared_matmul::Layer::new(shape, left, shift, out_bits, rounding);
-        let layer = match (folded, plain) {
-            (Some(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
-            (Some(folded), _) => folded,
-            (None, plain) => plain?,
+        let plain = || shared_matmul::Layer::new(shape, left, shift, out_bits, rounding);
+        let layer = match chosen {
+            None => {
+                let folded = shared_matmul::Layer::folded(shape, left, shift, out_bits, rounding);
+                match (folded, plain()) {
+                    (Ok(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
+                    (Ok(folded), _) => folded,
+                    (Err(_), plain) => plain?,
+                }
+            }
+            Some(Products::Packing(1)) => plain()?,
+            Some(Products::Folded(place)) => {
+                shared_matmul::Layer::folded_at(shape, left, shift, out_bits, rounding, place)?
+            }
+            Some(_) => return Err(Error::misuse("products that a product of matrices has not")),
         };
         let drop = matmul.shift + he::rlwe::EXACT_BITS;
         let half = match (matmul.rounding, matmul.shift) {

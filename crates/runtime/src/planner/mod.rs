@@ -10,6 +10,7 @@ pub(crate) mod rates;
 mod search;
 mod shared;
 mod sources;
+mod trails;
 mod ways;
 pub(crate) mod widths;
 

@@ -22,6 +22,7 @@ pub mod checked;
 mod clear;
 mod client;
 mod folded;
+mod known;
 mod layer;
 mod narrow;
 mod packing;
