@@ -22,6 +22,8 @@ LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
 LINK = "loopback"
 """The link between two processes of one machine, which a model of many layers is worth planning for."""
+PATIENCE_SECONDS = 300.0
+"""How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text with a language model.")]
 
@@ -68,7 +70,8 @@ def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[S
 
     Layers run as is soonest done on this machine, where no other network is named.
     """
-    pair = replace(options, reveal=LEARNT, network=options.network or LINK).planned(model)
+    patience = max(options.timeout, PATIENCE_SECONDS)
+    pair = replace(options, reveal=LEARNT, network=options.network or LINK, timeout=patience).planned(model)
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
 
