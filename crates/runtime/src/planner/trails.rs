@@ -162,7 +162,7 @@ mod tests {
             let sent = rounds > 0;
             let role = |at: usize| if sent { roles[1 + drawn[at] % 2] } else { None };
             let cost = Cost { rounds, first: role(2), last: role(3), ..Cost::NONE };
-            let garbled = drawn[0] % 5 == 0;
+            let garbled = drawn[0].is_multiple_of(5);
             let levels = Levels::default();
             Priced { seconds: drawn[0] as f64 / 64.0, cost, early: false, garbled, levels }
         };
