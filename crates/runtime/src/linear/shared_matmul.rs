@@ -6,9 +6,8 @@ use mpc::Share;
 use mpc::compare::Radix;
 use mpc::linear::coefficient::Worker;
 use mpc::linear::shared_matmul;
-use wire::{Cost, Error, Result};
+use wire::{Cost, Result};
 
-use crate::plan::options::Products;
 use crate::step::context::{Context, Party, input};
 use crate::step::keys::{KeyDemand, misuse};
 use crate::step::linear::LinearProtocol;
@@ -26,20 +25,29 @@ pub struct SharedProduct {
     pub truncate: Option<Sliced>,
 }
 
+/// How the blocks of factors are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocks {
+    /// One in a ciphertext.
+    Apart,
+    /// Left factors folded, as at this place of [`shared_matmul::Layer::folded_at`].
+    Folded(usize),
+}
+
 impl SharedProduct {
     /// Plans `matmul` of the sides `[count, rows, inner, columns]`, its left factor known to
     /// the client or not, for runs of `batch` inputs, one of so many `products` that keys for
     /// unfolding may serve: in blocks or folded as was chosen, else by the bytes of both.
     ///
     /// # Errors
-    /// [`Error::Misuse`] when no secure parameters hold the precision, and for products of another layer.
+    /// [`wire::Error::Misuse`] when no secure parameters hold the precision.
     pub(crate) fn new(
         matmul: &MatMul,
         [count, rows, inner, columns]: [usize; 4],
         left: shared_matmul::Left,
         out_bits: u32,
         [batch, products]: [usize; 2],
-        (chosen, digits): (Option<Products>, Option<Radix>),
+        (chosen, digits): (Option<Blocks>, Option<Radix>),
     ) -> Result<Self> {
         let shape = shared_matmul::Shape { batch: count * batch, rows, inner, columns };
         let (shift, rounding) = (matmul.shift, matmul.rounding);
@@ -53,11 +61,10 @@ impl SharedProduct {
                     (Err(_), plain) => plain?,
                 }
             }
-            Some(Products::Packing(1)) => plain()?,
-            Some(Products::Folded(place)) => {
+            Some(Blocks::Apart) => plain()?,
+            Some(Blocks::Folded(place)) => {
                 shared_matmul::Layer::folded_at(shape, left, shift, out_bits, rounding, place)?
             }
-            Some(_) => return Err(Error::misuse("products that a product of matrices has not")),
         };
         let drop = matmul.shift + he::rlwe::EXACT_BITS;
         let half = match (matmul.rounding, matmul.shift) {

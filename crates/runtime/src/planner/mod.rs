@@ -6,6 +6,7 @@
 
 mod batches;
 pub(crate) mod offers;
+mod priced;
 pub(crate) mod rates;
 mod search;
 mod shared;

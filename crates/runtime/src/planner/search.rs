@@ -16,8 +16,9 @@ use mpc::Demand;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
+use super::priced::{Priced, Shared};
 use super::rates::Conditions;
-use super::shared::{Shared, asked, highest};
+use super::shared::{asked, highest};
 use super::sources::{name, sourcing};
 use super::trails::{self, Through, Trail};
 use super::ways::{Levels, Way, ways};
@@ -36,16 +37,6 @@ const WHOLE: usize = 3;
 const STREAM: f64 = 100.0;
 /// Runs of such a session that are priced: sources make correlations for several at a time.
 const PRICED: usize = 9;
-
-/// What a way takes at a price, without its rounds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Priced {
-    pub(super) seconds: f64,
-    pub(super) cost: Cost,
-    pub(super) early: bool,
-    pub(super) garbled: bool,
-    pub(super) levels: Levels,
-}
 
 /// Rounds of the exchange of all preprocessed layers.
 const EXCHANGE: f64 = 2.0;

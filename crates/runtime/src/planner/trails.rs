@@ -2,8 +2,7 @@
 
 use wire::{Cost, Role};
 
-use super::search::Priced;
-use super::shared::Shared;
+use super::priced::{Priced, Shared};
 
 /// Seconds of all steps, and the way of each.
 pub(super) type Trail = (f64, Vec<usize>);

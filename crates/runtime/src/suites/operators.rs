@@ -21,7 +21,7 @@ use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
-use crate::linear::shared_matmul::SharedProduct;
+use crate::linear::shared_matmul::{Blocks, SharedProduct};
 use crate::linear::trees::{Sizes, TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
@@ -364,7 +364,13 @@ fn shared_product(cx: &NodeContext<'_>) -> Result<SharedProduct> {
     let left = if known { Left::Client } else { Left::Shared };
     let products = graph.nodes.iter().filter(|node| node.op.is::<MatMul>()).count();
     let (matmul, sizes) = (cx.operator()?, [batch, products]);
-    let chosen = (options.products, cx.digits());
+    let blocks = match options.products {
+        None => None,
+        Some(Products::Packing(1)) => Some(Blocks::Apart),
+        Some(Products::Folded(place)) => Some(Blocks::Folded(place)),
+        Some(_) => return Err(Error::misuse("products that a product of matrices does not have")),
+    };
+    let chosen = (blocks, cx.digits());
     SharedProduct::new(matmul, sides, left, cx.out_bits(), sizes, chosen)
 }
 

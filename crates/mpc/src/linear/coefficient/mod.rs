@@ -24,6 +24,7 @@ mod client;
 mod folded;
 mod known;
 mod layer;
+mod layouts;
 mod narrow;
 mod packing;
 mod preprocess;
