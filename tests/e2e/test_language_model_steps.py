@@ -52,6 +52,12 @@ def test_earlier_prompts_of_a_session_change_nothing(model: Model) -> None:
     assert behind[-len(alone) :].tolist() == alone.tolist()
 
 
+def test_queries_and_keys_that_were_clipped_are_not_clipped_again(model: Model) -> None:
+    steps = [layer["name"] for layer in model.plan()["layers"]]
+    assert "layer0.scores" in steps
+    assert not [step for step in steps if ".scores.clip" in step]
+
+
 def test_keys_and_values_stay_shared_between_two_processes(model: Model) -> None:
     text = text_of(model)
     run = Pair(model).run(text.tokens([PROMPT]).x, None)

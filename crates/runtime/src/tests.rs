@@ -19,7 +19,7 @@ mod planned;
 mod siblings;
 mod slices;
 pub(crate) mod states;
-mod transformer;
+pub(crate) mod transformer;
 mod trees;
 mod widths;
 

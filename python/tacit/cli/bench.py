@@ -22,6 +22,7 @@ from tacit.cli.bench_options import (
 )
 from tacit.cli.expand import expand
 from tacit.cli.options import AsJson, ModelFile, Network, Suite, Transfers
+from tacit.cli.writing import LEARNT, LINK
 from tacit.data.examples import load
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import prices
@@ -223,8 +224,10 @@ def decoder(
     """Measure a token of a language model that was compiled with --context: two processes over TLS.
 
     The client learns the best next token and nothing else. Bytes and rounds of a step do not depend on the tokens.
+    Layers run as is soonest done on this machine, or on --network. What is prepared for several tokens together is
+    counted with the first one, and in the mean over many tokens, which is planned.
     """
-    pair = replace(options, reveal="label").planned(Model(model))
+    pair = replace(options, reveal=LEARNT, network=options.network or LINK).planned(Model(model))
     with terminal.progress("measuring") as advance:
         content = bench_decoder(pair, context, tokens, advance)
     if json:
@@ -234,6 +237,9 @@ def decoder(
         each = content[field]
         shown = f"{each['seconds']:.2f} s, {each['bytes'] / 1e6:.1f} MB and {each['rounds']:.0f} rounds"
         typer.echo(f"context {content['context']}, {tokens} tokens of {of}, each {shown}")
+    mean = content["planned"]["mean_per_token"]
+    shown = f"{mean['bytes'] / 1e6:.1f} MB and {mean['rounds']:.0f} rounds"
+    typer.echo(f"with what is prepared for several tokens together, each of an answer {shown}")
 
 
 for name, command, arguments in (

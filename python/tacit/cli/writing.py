@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli.options import AsJson, ModelFile
-from tacit.cli.pair import PairOptions
+from tacit.cli.pair import PlannedPairOptions
 from tacit.data.text import Text
 from tacit.errors import MisuseError, TacitError
 from tacit.model import Model
@@ -20,6 +20,10 @@ TOKENS = 32
 MOST_TOKENS = 4096
 LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
+LINK = "loopback"
+"""The link between two processes of one machine, which a model of many layers is worth planning for."""
+PATIENCE_SECONDS = 300.0
+"""How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text with a language model.")]
 
@@ -61,9 +65,13 @@ def text_of(model: Model) -> Text:
 
 
 @contextmanager
-def opened(options: PairOptions, model: Model, inputs: int) -> Iterator[Session]:
-    """A session of both parties on this machine, in which the client learns the next token and nothing else."""
-    pair = replace(options, reveal=LEARNT).pair(model)
+def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[Session]:
+    """A session of both parties on this machine, in which the client learns the next token and nothing else.
+
+    Layers run as is soonest done on this machine, where no other network is named.
+    """
+    patience = max(options.timeout, PATIENCE_SECONDS)
+    pair = replace(options, reveal=LEARNT, network=options.network or LINK, timeout=patience).planned(model)
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
 
@@ -86,7 +94,7 @@ def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool)
     return answer
 
 
-def write(model: Model, options: PairOptions, prompt: str, tokens: int, json: bool) -> None:
+def write(model: Model, options: PlannedPairOptions, prompt: str, tokens: int, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
     with opened(options, model, runs(text, prompt, tokens)) as session:
@@ -99,7 +107,7 @@ def write(model: Model, options: PairOptions, prompt: str, tokens: int, json: bo
 
 def chat(
     model: ModelFile,
-    options: PairOptions,
+    options: PlannedPairOptions,
     tokens: Tokens = TOKENS,
     json: AsJson = False,
 ) -> None:

@@ -15,6 +15,9 @@ from tacit.model import Progress
 from tacit.session.generate import Cost, cost_of
 from tacit.session.pair import Pair
 
+MANY = 64
+"""Tokens of which the mean cost is planned: as many as a plan prepares layers for, or several times as many."""
+
 
 def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progress | None = None) -> dict[str, Any]:
     """Steps of a session with a model that keeps keys and values, of a prompt and of an answer.
@@ -22,8 +25,9 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     There are `tokens` of each, behind one that counts as setup. `per_prompt_token`, of which nobody learns what may
     follow, and `per_token` have the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and
     rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
-    those of the plan. Raises `MisuseError` for a model without steps, or whose context is not `context` where that is
-    given.
+    those of the plan. `mean_per_token` of the plan is the mean over so many tokens of an answer that what is prepared
+    for several together is in it. Raises `MisuseError` for a model without steps, or whose context is not `context`
+    where that is given.
     """
     text = pair.model.text
     steps = None if text is None or text.decoding is None else text.decoding.steps
@@ -44,6 +48,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     ends = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1)]
     foreseen = [cost_of(pair.predicted(inputs, remembered)) for inputs, remembered in ends]
     read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
+    many = [cost_of(pair.predicted(1 + count, 1)) for count in (0, MANY)]
     spent = [Cost.between(costs[0], costs[tokens]), Cost.between(costs[tokens], costs[-1])]
     return {
         "bench": "decoder",
@@ -57,7 +62,11 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "first": {"bytes": costs[0].bytes, "rounds": costs[0].rounds, "seconds": seconds[0]},
         "per_prompt_token": {**each(spent[0], tokens), "seconds": median(seconds[1 : tokens + 1])},
         "per_token": {**each(spent[1], tokens), "seconds": median(seconds[tokens + 1 :])},
-        "planned": {"per_prompt_token": each(read, tokens), "per_token": each(written, tokens)},
+        "planned": {
+            "per_prompt_token": each(read, tokens),
+            "per_token": each(written, tokens),
+            "mean_per_token": each(Cost.between(*many), MANY),
+        },
         "exact": spent == [read, written],
     }
 

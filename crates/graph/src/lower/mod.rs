@@ -2,6 +2,7 @@
 //! multipliers, widths from the worst case of the real weights.
 
 mod build;
+mod clipped;
 mod few_bits;
 mod float_layers;
 mod inputs;

@@ -5,8 +5,8 @@ use super::options::Options;
 use super::scale::Scales;
 use crate::error::{Error, Result};
 use crate::ir::{Format, Model, Nonlinear, Op, State, Tensor};
+use crate::ops::Relu;
 use crate::ops::relu::MAX_SATURATE;
-use crate::ops::{self, Relu, Reshape, View};
 use crate::source::Program;
 use crate::source::ops::{Clip, Concat};
 use crate::source::scaling::{TOLERANCE, levels, side};
@@ -121,26 +121,9 @@ impl Builder<'_> {
     /// The range of a state that remembers: that of all clips whose results `after` has, beside
     /// values of `before`. `None` where it has others, or in other scales.
     fn remembered(&self, before: usize, after: usize) -> Option<[i64; 2]> {
-        let scale = self.format_of(before).scale;
-        let (mut tensors, mut range, mut found) = (vec![after], [0, 0], false);
-        while let Some(tensor) = tensors.pop() {
-            if (self.format_of(tensor).scale / scale - 1.0).abs() > TOLERANCE {
-                return None;
-            }
-            if tensor == before {
-                found = true;
-                continue;
-            }
-            let node = self.graph.nodes.iter().find(|node| node.output == tensor)?;
-            if let Some(Relu { saturate, low }) = node.op.get() {
-                range = [range[0].min(*low), range[1].max(low + (1 << saturate) - 1)];
-            } else if node.op.is::<View>() || node.op.is::<Reshape>() || node.op.is::<ops::Concat>()
-            {
-                tensors.extend(&node.inputs);
-            } else {
-                return None;
-            }
-        }
-        found.then_some(range)
+        let scales = [before, after].map(|tensor| self.format_of(tensor).scale);
+        let same = (scales[1] / scales[0] - 1.0).abs() <= TOLERANCE;
+        let bounded = self.bounded(after, Some(before)).filter(|_| same)?;
+        bounded.found.then_some(bounded.range)
     }
 }

@@ -1,6 +1,7 @@
 //! One source node that is being lowered: its operator writes integer nodes here.
 
 use super::build::{Builder, multiplier};
+use super::clipped::Bounded;
 use super::options::Switch;
 use crate::error::{Error, Result};
 use crate::ir::{Format, Op, Tensor};
@@ -160,6 +161,12 @@ impl Lowering for Step<'_, '_> {
         let node = IntegerNode { shape: Some(shape), ..relu };
         self.places[place] = Some(self.add((&name, &output), node)?);
         Ok(bits)
+    }
+
+    fn is_within(&self, place: usize, bits: u32) -> bool {
+        let half = 1i64 << (bits - 1);
+        let bounded = self.place(place).ok().and_then(|tensor| self.builder.bounded(tensor, None));
+        bounded.is_some_and(|Bounded { range: [low, high], .. }| low >= -half && high < half)
     }
 
     fn rescale(&mut self, place: usize, step: &str, scale: f64) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::scale::Scales;
 use crate::error::{Error, Result};
-use crate::source::ops::{Add, AddConstant, Concat, Mask, Scale};
+use crate::source::ops::{Add, AddConstant, Mask, Scale};
 use crate::source::{SourceNode, Values};
 
 /// A node among its neighbours.
@@ -78,10 +78,6 @@ impl Values for Around<'_> {
         self.place(place).is_some_and(|input| self.scales.is_bounded(input))
     }
 
-    fn is_remembered(&self, place: usize) -> bool {
-        self.place(place).is_some_and(|input| self.scales.is_remembered(input))
-    }
-
     fn is_looked_up(&self, place: usize) -> bool {
         let origin = |tensor: &String| self.scales.origin(tensor);
         let Some(mut node) = self.place(place).and_then(origin) else { return false };
@@ -149,21 +145,6 @@ impl Scales<'_> {
         input.is_some_and(|node| node.op.is_norm())
     }
 
-    /// Whether `tensor` shows a concatenation that holds a state, and all of it is clipped.
-    fn is_remembered(&self, tensor: &str) -> bool {
-        let joined = self.origin(tensor).filter(|node| node.op.is::<Concat>());
-        joined.is_some_and(|node| self.holds_state(node)) && self.is_saturated(tensor)
-    }
-
-    /// Whether a concatenation has a state among its parts, or parts of its parts.
-    fn holds_state(&self, joined: &SourceNode) -> bool {
-        let states = &self.program.source.states;
-        joined.inputs.iter().any(|part| match self.writer(part) {
-            Some(node) => node.op.is::<Concat>() && self.holds_state(node),
-            None => states.iter().any(|state| state.name == *part),
-        })
-    }
-
     /// Whether a factor of a product may choose its scale: the client does not know it, it has
     /// no scale of its own, and no mask is multiplied by it.
     fn is_shared(&self, tensor: &str) -> bool {
@@ -172,13 +153,16 @@ impl Scales<'_> {
         !origin.op.is_distribution() && !self.readers(tensor).any(masked)
     }
 
-    /// Whether all that reads `tensor`, rescaled or not, is sums that no product takes over.
+    /// Whether all that reads `tensor`, in whatever order and rescaled or not, is sums that no product takes over.
     fn feeds_sums(&self, tensor: &str) -> bool {
         let source = &self.program.source;
         let summed = |reader: &SourceNode| {
             let product = |input: &String| source.single_use_product(input).is_some();
             match reader.op.get() {
                 Some(Scale { factor }) => *factor > 0.0 && self.feeds_sums(&reader.output),
+                None if reader.op.shows_input() && reader.op.keeps_integers() => {
+                    self.feeds_sums(&reader.output)
+                }
                 None => reader.op.is::<Add>() && !reader.inputs.iter().any(product),
             }
         };

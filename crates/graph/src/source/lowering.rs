@@ -93,6 +93,10 @@ pub trait Lowering {
     /// [`Error::Unsupported`] where no window holds that range.
     fn clip_to(&mut self, place: usize, step: &str, range: (f64, f64), bits: u32) -> Result<u32>;
 
+    /// Returns whether the tensor at a place has nothing but results of clips, states and constants, all of at
+    /// most so many signed bits (1 to 63).
+    fn is_within(&self, place: usize, bits: u32) -> bool;
+
     /// Brings the tensor at a place to another scale, by a node that is named after `step`.
     ///
     /// # Errors

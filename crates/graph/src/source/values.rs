@@ -55,10 +55,6 @@ pub trait Values {
     /// a norm's result wrote it.
     fn is_bounded(&self, place: usize) -> bool;
 
-    /// Returns whether an input has values of a state beside others, all clipped to what
-    /// calibration saw.
-    fn is_remembered(&self, place: usize) -> bool;
-
     /// Returns whether an input shows rows of a table, or sums with constants.
     fn is_looked_up(&self, place: usize) -> bool;
 

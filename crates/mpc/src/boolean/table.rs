@@ -20,6 +20,7 @@
 //! A *shallow* table ([`Table::shallow`]) has the carries from a chain of bits, all at once, so that
 //! the circuit has about log2(bits) levels.
 
+mod known;
 mod shallow;
 
 use ring::Bits;
@@ -58,6 +59,11 @@ impl Table {
     /// Plans look-ups in `entries`, of which the lowest `width` bits count. Their number is a
     /// power of two, and more than one.
     pub(crate) fn new(entries: &[u64], width: u32) -> Self {
+        known::table(entries, width, Self::leanest)
+    }
+
+    /// The circuit of the fewest bits.
+    fn leanest(entries: &[u64], width: u32) -> Self {
         let bits = entries.len().max(2).ilog2();
         let mut best = Self::with(entries, [bits, width], 1);
         for low in 2..=bits.min(LOW) {

@@ -25,10 +25,19 @@ pub struct SharedProduct {
     pub truncate: Option<Sliced>,
 }
 
+/// How the blocks of factors are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocks {
+    /// One in a ciphertext.
+    Apart,
+    /// Left factors folded, as at this place of [`shared_matmul::Layer::folded_at`].
+    Folded(usize),
+}
+
 impl SharedProduct {
     /// Plans `matmul` of the sides `[count, rows, inner, columns]`, its left factor known to
     /// the client or not, for runs of `batch` inputs, one of so many `products` that keys for
-    /// unfolding may serve.
+    /// unfolding may serve: in blocks or folded as was chosen, else by the bytes of both.
     ///
     /// # Errors
     /// [`wire::Error::Misuse`] when no secure parameters hold the precision.
@@ -38,16 +47,24 @@ impl SharedProduct {
         left: shared_matmul::Left,
         out_bits: u32,
         [batch, products]: [usize; 2],
-        digits: Option<Radix>,
+        (chosen, digits): (Option<Blocks>, Option<Radix>),
     ) -> Result<Self> {
         let shape = shared_matmul::Shape { batch: count * batch, rows, inner, columns };
         let (shift, rounding) = (matmul.shift, matmul.rounding);
-        let folded = shared_matmul::Layer::folded(shape, left, shift, out_bits, rounding).ok();
-        let plain = shared_matmul::Layer::new(shape, left, shift, out_bits, rounding);
-        let layer = match (folded, plain) {
-            (Some(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
-            (Some(folded), _) => folded,
-            (None, plain) => plain?,
+        let plain = || shared_matmul::Layer::new(shape, left, shift, out_bits, rounding);
+        let layer = match chosen {
+            None => {
+                let folded = shared_matmul::Layer::folded(shape, left, shift, out_bits, rounding);
+                match (folded, plain()) {
+                    (Ok(folded), Ok(plain)) if !worth_folding(&folded, &plain, products)? => plain,
+                    (Ok(folded), _) => folded,
+                    (Err(_), plain) => plain?,
+                }
+            }
+            Some(Blocks::Apart) => plain()?,
+            Some(Blocks::Folded(place)) => {
+                shared_matmul::Layer::folded_at(shape, left, shift, out_bits, rounding, place)?
+            }
         };
         let drop = matmul.shift + he::rlwe::EXACT_BITS;
         let half = match (matmul.rounding, matmul.shift) {

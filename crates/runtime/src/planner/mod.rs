@@ -6,10 +6,12 @@
 
 mod batches;
 pub(crate) mod offers;
+mod priced;
 pub(crate) mod rates;
 mod search;
 mod shared;
 mod sources;
+mod trails;
 mod ways;
 pub(crate) mod widths;
 

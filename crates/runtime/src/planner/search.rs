@@ -16,9 +16,11 @@ use mpc::Demand;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
+use super::priced::{Priced, Shared};
 use super::rates::Conditions;
-use super::shared::{Shared, asked, highest};
+use super::shared::{asked, highest};
 use super::sources::{name, sourcing};
+use super::trails::{self, Through, Trail};
 use super::ways::{Levels, Way, ways};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
@@ -35,16 +37,6 @@ const WHOLE: usize = 3;
 const STREAM: f64 = 100.0;
 /// Runs of such a session that are priced: sources make correlations for several at a time.
 const PRICED: usize = 9;
-
-/// What a way takes at a price, without its rounds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Priced {
-    seconds: f64,
-    cost: Cost,
-    pub(super) early: bool,
-    pub(super) garbled: bool,
-    pub(super) levels: Levels,
-}
 
 /// Rounds of the exchange of all preprocessed layers.
 const EXCHANGE: f64 = 2.0;
@@ -147,9 +139,6 @@ pub(super) struct Search<'a> {
     pub(super) inputs: f64,
 }
 
-/// Best seconds up to here by who sent last, and the way of each step.
-type Trail = (f64, Vec<usize>);
-
 impl Search<'_> {
     /// The predicted seconds of a session with so many runs.
     fn session(&self, plan: &Plan, runs: usize) -> f64 {
@@ -175,7 +164,8 @@ impl Search<'_> {
         let priced = self.priced(marginal, usize::MAX);
         let first: Vec<Vec<Priced>> =
             priced.iter().map(|ways| ways.iter().take(1).copied().collect()).collect();
-        self.cheapest(&first, None, Shared { early: true, garbled: true, levels: self.asked() }).0
+        let shared = Shared { early: true, garbled: true, levels: self.asked() };
+        trails::cheapest(&first, self.round(), shared).0
     }
 
     /// The least time of all steps at this price of a correlation.
@@ -191,7 +181,7 @@ impl Search<'_> {
             let exchange = if early { EXCHANGE * self.round() } else { 0.0 };
             let with = |(garbled, levels): (bool, Levels)| {
                 let shared = Shared { early, garbled, levels };
-                let (seconds, trail) = self.cheapest(priced, None, shared);
+                let (seconds, trail) = trails::cheapest(priced, self.round(), shared);
                 let garbling = if garbled { GARBLING * self.round() } else { 0.0 };
                 (seconds + exchange + garbling + self.keys(levels), trail)
             };
@@ -289,51 +279,13 @@ impl Search<'_> {
         self.ways.iter().enumerate().map(of).collect()
     }
 
-    /// The least time, and the ways that take it, of those that `shared` allows; one step's way may
-    /// be given.
-    fn cheapest(
-        &self,
-        priced: &[Vec<Priced>],
-        given: Option<(usize, usize)>,
-        shared: Shared,
-    ) -> Trail {
-        let round = self.round();
-        let mut trails: [Option<Trail>; 3] = [Some((0.0, Vec::new())), None, None];
-        for (step, ways) in priced.iter().enumerate() {
-            let mut next: [Option<Trail>; 3] = [None, None, None];
-            for (before, trail) in trails.iter().enumerate() {
-                let Some((seconds, taken)) = trail else { continue };
-                for (at, way) in ways.iter().enumerate() {
-                    let fixed = given.filter(|(fixed, _)| *fixed == step);
-                    let free = fixed.is_none() && shared.allows(way);
-                    if !free && fixed.is_none_or(|(_, only)| only != at) {
-                        continue;
-                    }
-                    let joined = way.cost.first.is_some() && place(way.cost.first) == before;
-                    let rounds = way.cost.rounds as f64 - if joined { 1.0 } else { 0.0 };
-                    let all = seconds + way.seconds + round * rounds;
-                    let after = if way.cost.last.is_some() { place(way.cost.last) } else { before };
-                    let Some(slot) = next.get_mut(after) else { continue };
-                    if slot.as_ref().is_none_or(|(known, _)| all < *known) {
-                        let mut taken = taken.clone();
-                        taken.push(at);
-                        *slot = Some((all, taken));
-                    }
-                }
-            }
-            trails = next;
-        }
-        let ends = trails.into_iter().flatten();
-        ends.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Vec::new()))
-    }
-
     /// For each step what its other ways would take.
     fn alternatives(&self, plan: &Plan, marginal: Marginal) -> BTreeMap<usize, Vec<Alternative>> {
         let priced = self.priced(marginal, self.waits(plan));
         let early = (0..plan.steps().len()).any(|step| plan.options().of(step).is_early());
         let garbled = plan.steps().iter().any(|step| !step.demand().circuits.is_empty());
         let shared = Shared { early, garbled, levels: highest(self.asked(), asked(plan)) };
-        let (least, _) = self.cheapest(&priced, None, shared);
+        let through = Through::new(&priced, self.round(), shared);
         let mut all = BTreeMap::new();
         for (step, ways) in self.ways.iter().enumerate().filter(|(_, ways)| ways.len() > 1) {
             let runs = plan.steps().get(step).map(|step| Way::new(StepOptions::default(), step));
@@ -350,8 +302,7 @@ impl Search<'_> {
                 let garbling = if way.is_garbled() && !garbled { GARBLING } else { 0.0 };
                 let alone = exchange + garbling;
                 let keys = self.keys(highest(shared.levels, way.levels)) - self.keys(shared.levels);
-                let (all, _) = self.cheapest(&priced, Some((step, at)), shared);
-                let all = all + alone * self.round() + keys;
+                let more = through.more(step, at) + alone * self.round() + keys;
                 let made = correlations(&way.demand) * marginal.bytes;
                 let tables = mpc::garbled::prepare_cost(&way.demand.circuits).bytes();
                 let chosen = runs.as_ref().is_some_and(|runs| runs.equals(way));
@@ -361,7 +312,7 @@ impl Search<'_> {
                     bytes: cost.bytes() + way.before.cost.bytes() + tables + made as u64,
                     rounds: cost.rounds,
                     seconds: seconds + self.round() * cost.rounds as f64,
-                    slower: all - least,
+                    slower: more,
                 });
             }
             all.insert(step, shown);
@@ -374,13 +325,4 @@ impl Search<'_> {
 fn correlations(demand: &Demand) -> f64 {
     let circuits: usize = demand.circuit_jobs().iter().map(ot::Job::cots).sum();
     (demand.cots(Role::Client) + demand.cots(Role::Server) + circuits) as f64
-}
-
-/// 0 for nobody, 1 for the client, 2 for the server.
-fn place(sender: Option<Role>) -> usize {
-    match sender {
-        None => 0,
-        Some(Role::Client) => 1,
-        Some(Role::Server) => 2,
-    }
 }

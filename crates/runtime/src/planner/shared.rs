@@ -1,28 +1,10 @@
 //! What a plan pays for once, however many of its steps use it: an exchange before the input exists,
 //! one in which circuits are garbled, and keys for unfolding.
 
-use super::search::{Priced, Search};
+use super::search::Search;
 use super::ways::{Levels, levels};
 use crate::keys::unfolding_spent;
 use crate::plan::Plan;
-
-/// What ways may ask for that is paid once for all steps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shared {
-    /// An exchange before the input exists.
-    pub(super) early: bool,
-    /// An exchange in which circuits are garbled.
-    pub(super) garbled: bool,
-    /// Keys for unfolding.
-    pub(super) levels: Levels,
-}
-
-impl Shared {
-    pub(super) fn allows(self, way: &Priced) -> bool {
-        let levels = way.levels.iter().zip(self.levels).all(|(asked, most)| *asked <= most);
-        levels && (self.early || !way.early) && (self.garbled || !way.garbled)
-    }
-}
 
 impl Search<'_> {
     /// Levels that the default plan asks for.

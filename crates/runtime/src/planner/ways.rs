@@ -1,5 +1,6 @@
 //! The ways that each step of a plan can run.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use he::rlwe;
@@ -16,6 +17,7 @@ use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
 use crate::step::spent::Spent;
 use crate::step::{Action, Step};
 use crate::suites;
+use crate::suites::likeness::Likeness;
 use crate::suites::siblings::Siblings;
 
 /// One way to run a step.
@@ -86,28 +88,46 @@ fn while_waiting(step: &Step) -> Spent {
 pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     let choose = suites::chooses(&plain.graph().suite);
     let siblings = &Siblings::of(plain.graph());
+    let likeness = Likeness::new(plain.graph(), siblings);
+    let mut known: BTreeMap<String, Vec<Way>> = BTreeMap::new();
     let all = plain.steps().iter().enumerate().map(|(index, step)| {
-        let mut ways = vec![Way::new(StepOptions::default(), step)];
-        if !choose {
-            return ways;
+        let alike = likeness.of(index);
+        if let Some(ways) = alike.as_ref().and_then(|alike| known.get(alike)) {
+            return ways.clone();
         }
-        let functions = functions(plain, siblings, (index, step));
-        ways.extend(functions.iter().map(|(options, step)| Way::new(*options, step)));
-        for (options, product) in products(plain, siblings, index) {
-            ways.push(Way::new(options, &product));
-            if product.mask_demand() == Demand::default() {
-                // What follows the products does not depend on them.
-                ways.extend(functions.iter().map(|(function, step)| {
-                    let spent = product.first().then(step.after());
-                    let (options, before) = (options.and(*function), product.before());
-                    let (levels, while_waiting) = (levels(&product), while_waiting(&product));
-                    Way { options, demand: step.demand(), spent, before, while_waiting, levels }
-                }));
-            }
-        }
+        let ways = ways_of(plain, siblings, (index, step), choose);
+        known.extend(alike.map(|alike| (alike, ways.clone())));
         ways
     });
     all.collect()
+}
+
+/// The ways that a step can run, first the default; only that where there is nothing to `choose`.
+fn ways_of(
+    plain: &Plan,
+    siblings: &Siblings,
+    (index, step): (usize, &Step),
+    choose: bool,
+) -> Vec<Way> {
+    let mut ways = vec![Way::new(StepOptions::default(), step)];
+    if !choose {
+        return ways;
+    }
+    let functions = functions(plain, siblings, (index, step));
+    ways.extend(functions.iter().map(|(options, step)| Way::new(*options, step)));
+    for (options, product) in products(plain, siblings, index) {
+        ways.push(Way::new(options, &product));
+        if product.mask_demand() == Demand::default() {
+            // What follows the products does not depend on them.
+            ways.extend(functions.iter().map(|(function, step)| {
+                let spent = product.first().then(step.after());
+                let (options, before) = (options.and(*function), product.before());
+                let (levels, while_waiting) = (levels(&product), while_waiting(&product));
+                Way { options, demand: step.demand(), spent, before, while_waiting, levels }
+            }));
+        }
+    }
+    ways
 }
 
 /// Runs for which layers of a model that keeps states are prepared together, where they are: answers have
@@ -127,7 +147,9 @@ fn products(plain: &Plan, siblings: &Siblings, index: usize) -> Vec<(StepOptions
         if !early {
             break;
         }
-        all.extend(packings(runs.map_or(1, |runs| runs.get() as usize)).map(|(how, step)| {
+        let packed = packings(runs.map_or(1, |runs| runs.get() as usize));
+        let prepares = |step: &Step| step.linear().and_then(LinearProtocol::preprocess).is_some();
+        all.extend(packed.filter(|(_, step)| prepares(step)).map(|(how, step)| {
             // The first is the default.
             let default = how == Products::Packing(1);
             let plain = if default { StepOptions::default() } else { packing(how) };
@@ -180,4 +202,30 @@ fn functions(
     let shallow = chained.map(|options| StepOptions { turns: true, shallow: true, ..options });
     let all = all.filter(|options| !options.is_none()).chain(turned).chain(shallow);
     all.filter_map(built).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use graph::Rounding;
+
+    use super::*;
+    use crate::plan::Settings;
+
+    #[test]
+    fn steps_that_are_alike_have_the_ways_of_one() {
+        let (model, _) = crate::tests::transformer::compiled(Rounding::Exact);
+        let plain = Plan::new(model.graph, Settings::default()).unwrap();
+        let siblings = Siblings::of(plain.graph());
+        let likeness = Likeness::new(plain.graph(), &siblings);
+        let texts: Vec<String> =
+            (0..plain.steps().len()).filter_map(|at| likeness.of(at)).collect();
+        assert!(texts.iter().collect::<BTreeSet<_>>().len() < texts.len());
+        for (index, (step, ways)) in plain.steps().iter().zip(ways(&plain)).enumerate() {
+            let own = ways_of(&plain, &siblings, (index, step), true);
+            assert_eq!(format!("{ways:?}"), format!("{own:?}"), "{}", step.name);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious transfer for the
 //! rest, both planned by cost (docs/concepts/planner.md).
 
-use graph::{Embedding, Graph, Linear, ops};
+use graph::{Embedding, Graph, Linear, MatMul, ops};
 use mpc::compare::Radix;
 use wire::{Error, Result};
 
@@ -75,7 +75,8 @@ pub(crate) fn steps(
 pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     let NodeContext { node, options, .. } = *cx;
     let linear = node.op.is::<Linear>() || node.op.is::<Embedding>() || node.op.is::<ops::Trees>();
-    if !linear && (options.products.is_some() || options.preprocessed) {
+    let multiplies = linear || node.op.is::<MatMul>();
+    if !multiplies && options.products.is_some() || !linear && options.preprocessed {
         return Err(Error::misuse("an option for linear layers"));
     }
     if options.turns && !transformer::goes_in_turns(cx) {

@@ -14,6 +14,7 @@ mod functions_by;
 mod gala;
 mod garbled;
 mod gazelle;
+pub(crate) mod likeness;
 pub(crate) mod lola;
 mod node_context;
 mod operators;

@@ -21,7 +21,7 @@ use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
-use crate::linear::shared_matmul::SharedProduct;
+use crate::linear::shared_matmul::{Blocks, SharedProduct};
 use crate::linear::trees::{Sizes, TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
@@ -96,8 +96,12 @@ pub(super) fn packings(
     (batch, runs): (usize, usize),
 ) -> Result<Vec<(Products, Action)>> {
     let trees = node.op.get::<Trees>();
-    if trees.is_some() && runs > 1 {
+    let matrices = node.op.is::<MatMul>();
+    if (trees.is_some() || matrices) && runs > 1 {
         return Ok(Vec::new());
+    }
+    if matrices {
+        return Ok(packings_of_matrices(graph, node, batch));
     }
     let (linear, positions, out_bits, inputs) = match (trees, layer_of(graph, node)?) {
         (Some(trees), _) => {
@@ -348,15 +352,37 @@ fn lookup(cx: &NodeContext<'_>) -> Result<Action> {
 }
 
 fn matmul(cx: &NodeContext<'_>) -> Result<Action> {
-    let NodeContext { graph, node, batch, .. } = *cx;
+    Ok(Action::linear(shared_product(cx)?))
+}
+
+/// The product of two matrices, in blocks or folded as was chosen.
+fn shared_product(cx: &NodeContext<'_>) -> Result<SharedProduct> {
+    let NodeContext { graph, node, batch, options, .. } = *cx;
     let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
     let sides = MatMul::sides(a, b).ok_or_else(|| Error::misuse("matrices that do not fit"))?;
     let known = node.inputs.first().is_some_and(|a| graph.known().get(*a) == Some(&true));
     let left = if known { Left::Client } else { Left::Shared };
     let products = graph.nodes.iter().filter(|node| node.op.is::<MatMul>()).count();
     let (matmul, sizes) = (cx.operator()?, [batch, products]);
-    let step = SharedProduct::new(matmul, sides, left, cx.out_bits(), sizes, cx.digits())?;
-    Ok(Action::linear(step))
+    let blocks = match options.products {
+        None => None,
+        Some(Products::Packing(1)) => Some(Blocks::Apart),
+        Some(Products::Folded(place)) => Some(Blocks::Folded(place)),
+        Some(_) => return Err(Error::misuse("products that a product of matrices does not have")),
+    };
+    let chosen = (blocks, cx.digits());
+    SharedProduct::new(matmul, sides, left, cx.out_bits(), sizes, chosen)
+}
+
+/// The ways to pack a product of two matrices: in blocks, and folded at each degree and number of levels.
+fn packings_of_matrices(graph: &Graph, node: &Node, batch: usize) -> Vec<(Products, Action)> {
+    let folded = (1..=MOST_FOLDINGS).map(Products::Folded);
+    let action = |products| {
+        let options = StepOptions { products: Some(products), ..StepOptions::default() };
+        let cx = NodeContext { batch, options, ..NodeContext::plain(graph, node) };
+        Some((products, Action::linear(shared_product(&cx).ok()?)))
+    };
+    std::iter::once(Products::Packing(1)).chain(folded).filter_map(action).collect()
 }
 
 /// A protocol on shares reduced to `narrow` bits, with constants added `before` and `after`.

@@ -93,13 +93,17 @@ impl Siblings {
     }
 
     /// The nodes that run with `host`.
-    fn with<'a>(&'a self, graph: &'a Graph, host: usize) -> impl Iterator<Item = &'a Node> {
+    pub(super) fn with<'a>(
+        &'a self,
+        graph: &'a Graph,
+        host: usize,
+    ) -> impl Iterator<Item = &'a Node> {
         let all = self.alike.iter().filter(move |(_, its)| **its == host);
         all.filter_map(|(node, _)| graph.nodes.get(*node))
     }
 
     /// The node that extends what `host` writes, if it runs with it.
-    fn behind<'a>(&self, graph: &'a Graph, host: usize) -> Option<&'a Node> {
+    pub(super) fn behind<'a>(&self, graph: &'a Graph, host: usize) -> Option<&'a Node> {
         let (node, _) = self.extending.iter().find(|(_, its)| **its == host)?;
         graph.nodes.get(*node)
     }

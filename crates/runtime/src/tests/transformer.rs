@@ -10,7 +10,7 @@ use wire::Link;
 
 const SIZES: Sizes = Sizes { vocabulary: 37, length: 5, hidden: 12, heads: 3, layers: 1 };
 
-fn compiled(rounding: Rounding) -> (Model, Vec<Vec<f32>>) {
+pub(crate) fn compiled(rounding: Rounding) -> (Model, Vec<Vec<f32>>) {
     let program = encoder(SIZES, 11);
     let inputs: Vec<Vec<f32>> = (0..12).map(|i| tokens(SIZES, 1 + i % 5, i as u64)).collect();
     let calibration = calibrate(&program, &inputs);

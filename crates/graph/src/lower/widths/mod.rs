@@ -139,12 +139,13 @@ impl Needs {
 
 /// Widths that the values alone need.
 fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
-    let width = |(index, known): (usize, &Known)| {
-        let writer = graph.nodes.iter().find(|node| node.output == index);
-        match writer.is_some_and(|node| node.op.fixes_width()) {
-            true => graph.tensors[index].format.bits,
-            false => width_of_values(graph, index, known.range),
-        }
+    let written = Neighbours::of(graph);
+    let width = |(index, known): (usize, &Known)| match written
+        .writer(index)
+        .is_some_and(|node| node.op.fixes_width())
+    {
+        true => graph.tensors[index].format.bits,
+        false => width_of_values(graph, index, known.range),
     };
     ranges.iter().enumerate().map(width).collect()
 }
@@ -153,21 +154,22 @@ fn values(graph: &Graph, ranges: &[Known]) -> Vec<u32> {
 /// protocol widens on the way. An extension is as wide as its readers need already: where
 /// that is too much, another one would not help.
 fn narrow(graph: &Graph, ranges: &[Known], by_ot: bool, worth: usize) -> Option<usize> {
-    let tensors = (0..graph.tensors.len()).rev();
+    let (tensors, around) = ((0..graph.tensors.len()).rev(), Neighbours::of(graph));
     let mut candidates = tensors.filter(|tensor| {
-        let need = readers(graph, *tensor).map(|reader| accumulator(reader).unwrap_or(0)).max();
+        let readers = around.readers(*tensor);
+        let need = readers.map(|reader| accumulator(reader).unwrap_or(0)).max();
         // Extended shares have a bit to spare.
         let have = ranges[*tensor].width() + 1;
         let gained = need.unwrap_or(0).saturating_sub(have);
-        let wide = origins(graph, *tensor).any(is_too_wide);
+        let wide = around.origins(*tensor).any(is_too_wide);
         let price = |origin| match by_ot {
             true => ot::price(graph, origin),
             false => price(graph, origin),
         };
-        let each = origins(graph, *tensor).map(price).sum::<usize>();
+        let each = around.origins(*tensor).map(price).sum::<usize>();
         let worth = each.saturating_mul(gained as usize) >= worth;
         let endless = graph.tensors[*tensor].format.bits > WIDEST_LOCAL;
-        let extended = graph.nodes.iter().any(|n| n.output == *tensor && n.op == Extend);
+        let extended = around.writer(*tensor).is_some_and(|node| node.op == Extend);
         !extended && gained > 0 && (endless || worth || wide)
     });
     candidates.next()
@@ -184,25 +186,48 @@ fn price(graph: &Graph, node: &Node) -> usize {
     }
 }
 
-fn readers(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
-    graph.nodes.iter().filter(move |node| node.inputs.contains(&tensor))
+/// Who writes each tensor of a graph, and who reads it.
+struct Neighbours<'a> {
+    writers: Vec<Option<&'a Node>>,
+    readers: Vec<Vec<&'a Node>>,
 }
 
-/// The nodes whose output `tensor` is, seen through those that keep a width.
-fn origins(graph: &Graph, tensor: usize) -> impl Iterator<Item = &Node> {
-    let mut tensors = vec![tensor];
-    std::iter::from_fn(move || {
-        loop {
-            let tensor = tensors.pop()?;
-            let Some(node) = graph.nodes.iter().find(|node| node.output == tensor) else {
-                continue;
-            };
-            if !node.op.keeps_width() {
-                return Some(node);
+impl<'a> Neighbours<'a> {
+    fn of(graph: &'a Graph) -> Self {
+        let count = graph.tensors.len();
+        let mut around = Self { writers: vec![None; count], readers: vec![Vec::new(); count] };
+        for node in &graph.nodes {
+            around.writers[node.output] = Some(node);
+            for (place, input) in node.inputs.iter().enumerate() {
+                if !node.inputs[..place].contains(input) {
+                    around.readers[*input].push(node);
+                }
             }
-            tensors.extend(&node.inputs);
         }
-    })
+        around
+    }
+
+    fn writer(&self, tensor: usize) -> Option<&'a Node> {
+        self.writers[tensor]
+    }
+
+    fn readers(&self, tensor: usize) -> impl Iterator<Item = &'a Node> + '_ {
+        self.readers[tensor].iter().copied()
+    }
+
+    /// The nodes whose output `tensor` is, seen through those that keep a width.
+    fn origins(&self, tensor: usize) -> impl Iterator<Item = &'a Node> + '_ {
+        let mut tensors = vec![tensor];
+        std::iter::from_fn(move || {
+            loop {
+                let Some(node) = self.writer(tensors.pop()?) else { continue };
+                if !node.op.keeps_width() {
+                    return Some(node);
+                }
+                tensors.extend(&node.inputs);
+            }
+        })
+    }
 }
 
 /// The width at which a node works on shares that it is given and passes on.

@@ -10,6 +10,9 @@ use crate::source::scaling::around_zero;
 use crate::source::values::Values;
 use serde::{Deserialize, Serialize};
 
+/// Bounds that are so many times as far as all values are none.
+const FAR: f64 = 2.0;
+
 /// Values below `minimum` and above `maximum` become these; at least what
 /// calibration saw remains.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,10 +72,14 @@ impl Clip {
     /// Where the operator stops. Zero is inside where the bounds allow it.
     fn clipping(&self, values: &dyn Values) -> Result<Clipping> {
         let (low, high) = around_zero(values.output_range()?);
-        let low = low.max(self.minimum.unwrap_or(f64::MIN));
-        let high = high.min(self.maximum.unwrap_or(f64::MAX));
+        let (minimum, maximum) =
+            (self.minimum.unwrap_or(f64::MIN), self.maximum.unwrap_or(f64::MAX));
+        // Bounds that nothing comes near only say where to round.
+        let even = minimum < FAR * low && maximum > FAR * high;
+        let (low, high) = (low.max(minimum), high.min(maximum));
         let range = (low, if high > low { high } else { low + 1.0 });
         let limit = |value| Limit { value, relative: 0.0, units: 0.51 };
-        Ok(Clipping { range, bits: values.activation_bits(), limit: self.maximum.map(limit) })
+        let (bits, limit) = (values.activation_bits(), self.maximum.map(limit));
+        Ok(Clipping { range, bits, limit, even })
     }
 }

@@ -78,7 +78,7 @@ impl MatMul {
         self.mask && values.is_known(0)
     }
 
-    /// Clips factors that may choose their scales, but for those that are bounded or remembered:
+    /// Clips factors that may choose their scales, but for those that are bounded or were clipped before:
     /// what a state has was clipped when it was made.
     fn clip_factors(&self, step: &mut dyn Lowering) -> Result<()> {
         if ![0, 1].into_iter().all(|place| step.values().is_shared(place)) {
@@ -86,7 +86,7 @@ impl MatMul {
         }
         let bits = step.values().activation_bits() + 1;
         for place in [0, 1] {
-            if !step.values().is_bounded(place) && !step.values().is_remembered(place) {
+            if !step.values().is_bounded(place) && !step.is_within(place, bits) {
                 let range = step.values().range(place)?;
                 clip_within(step, place, &format!("clip{place}"), range, bits)?;
             }

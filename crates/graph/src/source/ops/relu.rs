@@ -84,6 +84,6 @@ impl Relu {
         };
         let limit = |value| Limit { value, relative: TOLERANCE, units: 0.0 };
         let bits = self.bits.unwrap_or(values.activation_bits());
-        Ok(Clipping { range: (0.0, high), bits, limit: self.maximum.map(limit) })
+        Ok(Clipping { range: (0.0, high), bits, limit: self.maximum.map(limit), even: false })
     }
 }

@@ -9,7 +9,8 @@ use he::rlwe::{self, Params, noise};
 use pricing::fixed::lattice::direct::ENCRYPTED;
 use wire::{Cost, Error, Packed, Result, Role, Segment, tags};
 
-use super::packing::{Folding, Place};
+use super::known::Known;
+use super::packing::Folding;
 use super::product;
 use crate::linear::transport::rlwe::{Rescaling, Sent};
 use crate::linear::transport::{ServerKeys, chunks};
@@ -63,6 +64,7 @@ pub struct Layer {
     pub(super) covered: bool,
     /// Runs whose inputs are encrypted together, before any of them exists.
     pub(super) runs: usize,
+    pub(super) known: Known,
 }
 
 impl Layer {
@@ -172,6 +174,7 @@ impl Layer {
             addend: linear.addend,
             covered: false,
             runs: 1,
+            known: Known::default(),
         }
     }
 
@@ -296,7 +299,7 @@ impl Layer {
         // Weights that the server does not keep are transformed once for each product.
         let keeps = product::keeps(&self.packing, self.params);
         let again = if keeps { 0.0 } else { degree * pairs };
-        match product::kernel(self).direct_work() {
+        match self.direct_work() {
             Some(work) => both.and(Unit::Direct, pairs * work as f64),
             None => both
                 .and(Unit::Transformed, 2.0 * degree * (operands + responses) + again)
@@ -308,7 +311,7 @@ impl Layer {
     /// online.
     pub fn encoding(&self) -> Work {
         let coefficients = self.packing.pairs() as f64 * self.params.degree() as f64;
-        match product::kernel(self).direct_work() {
+        match self.direct_work() {
             Some(_) => Work::of(Unit::Local, self.clear_work() as f64),
             None => Work::of(Unit::Transformed, 2.0 * coefficients),
         }
@@ -325,16 +328,6 @@ impl Layer {
     /// Layout of each input ciphertext.
     pub(super) fn input_layouts(&self) -> Vec<Vec<Segment>> {
         vec![self.sent().layout(); self.packing.inputs()]
-    }
-
-    /// Layout of each response.
-    pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
-        let bits = self.response_bits;
-        let of = |place: Place| {
-            let useful = self.packing.outputs(place).len();
-            vec![Segment { count: self.params.degree(), bits }, Segment { count: useful, bits }]
-        };
-        self.packing.places().map(of).collect()
     }
 }
 

@@ -76,6 +76,31 @@ impl Layer {
         let precision = precision(shape, shift, out_bits, rounding)?;
         unfolded(shape, left, precision).ok_or_else(|| refusal(shape, precision))
     }
+
+    /// Plans products with factors folded as those at `place` are, which counts the levels of unfolding of the first
+    /// degree from 1 to [`MOST_LEVELS`] and then those of the next: fewer levels take more bytes and less work.
+    ///
+    /// # Errors
+    /// As [`Layer::folded`], and for places that there are not.
+    pub fn folded_at(
+        shape: Shape,
+        left: Left,
+        shift: u32,
+        out_bits: u32,
+        rounding: Rounding,
+        place: usize,
+    ) -> Result<Self> {
+        let precision = precision(shape, shift, out_bits, rounding)?;
+        let found = place.checked_sub(1).and_then(|at| {
+            let (degree, most) = *rlwe::TABLE.get(at / MOST_LEVELS)?;
+            let params = Params::new(degree, most).ok()?;
+            let layer = at_levels(shape, left, params, at % MOST_LEVELS + 1, precision)?;
+            let (inputs, responses) = layer.counts();
+            let blocks = inputs.saturating_mul(1 << layer.levels).max(responses);
+            (blocks <= MOST_BLOCKS).then_some(layer)
+        });
+        found.ok_or_else(|| refusal(shape, precision))
+    }
 }
 
 /// The best plan that sends both factors block by block.
