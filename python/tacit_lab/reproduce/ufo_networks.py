@@ -34,6 +34,8 @@ HELD_OUT = 200
 """The last images of CIFAR-100's 2,000 calibrate; the others test."""
 QUICK, QUICK_CURVE, CALIBRATION = 300, 200, 64
 """Test images of the quick tables and curves, and images that calibrate."""
+MANY = 2000
+"""Test images of tables with many networks, where all of them would take an hour."""
 
 
 class Network(NamedTuple):
@@ -184,7 +186,7 @@ def figure_14(full: bool, data: Path) -> dict[str, Any]:
     rows: Rows = []
     measured: Rows = []
     for network in (RESNET20, RESNET32, HUNDRED) if full else (RESNET20,):
-        found = {(way, widths): at for way, widths, at in curve(data, network, 1000 if full else QUICK_CURVE)}
+        found = {(way, widths): at for way, widths, at in curve(data, network, MANY if full else QUICK_CURVE)}
         for (way, widths), at in found.items():
             name = f"{network.name}, {widths}, {way.name}"
             rows += [row(name, UNKNOWN, at.total, "MB"), row(f"{name}, top-1", UNKNOWN, at.top1, "%")]
@@ -270,7 +272,7 @@ def auto_bits(full: bool, data: Path) -> dict[str, Any]:
     rows: Rows = []
     measured: Rows = []
     for network in (RESNET20, RESNET32):
-        seen, test = network.sets(data, None if full else QUICK)
+        seen, test = network.sets(data, MANY if full else QUICK)
         megabytes, accuracy = TABLE_5 if network is RESNET20 else (UNKNOWN, UNKNOWN)
         for widths in AUTO:
             with TemporaryDirectory() as folder:
