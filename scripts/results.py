@@ -19,6 +19,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from paper_catalogue import PAPERS as PAGES
+from paper_catalogue import tables
 from tacit.measure.bench import commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,8 +32,10 @@ FLEET = {
     "resnet50": ("build/networks/resnet50.tacit", 2),
 }
 """Networks of the table of fleets: the file that an earlier step leaves, and how many sessions to measure."""
-PAPERS = ("heorg-bert", "heorg-face")
+PAPERS = ("heorg-bert", "heorg-face", "ufo-figure15")
 """Tables that are stored whole in bench/results/papers."""
+SEEDS = "build/results/papers"
+"""Where the tables of docs/papers are made."""
 
 Command = tuple[str, ...]
 
@@ -77,9 +81,25 @@ STEPS = {
             (f"bench/results/papers/{name}.json", ">", *TACIT, "reproduce", name, "--full", "--json") for name in PAPERS
         ),
     ),
+    "seeds": Step(
+        "the tables of the pages of papers",
+        8,
+        (
+            (
+                *TACIT,
+                "reproduce",
+                "--all",
+                "--only",
+                ",".join(name for paper in PAGES for name in tables(paper)),
+                "-o",
+                SEEDS,
+            ),
+            script("paper_pages", "--store", SEEDS),
+        ),
+    ),
     "fleet": Step("sessions that the simulator of fleets reads", 6, tuple(fleet())),
 }
-TABLES = (script("result_tables"), script("fleet_table"))
+TABLES = (script("result_tables"), script("paper_pages"), script("fleet_table"))
 
 
 def say(message: str) -> None:

@@ -57,7 +57,7 @@ def test_all_files_name_commits_and_protocols():
 
 def test_silent_files_are_named(tmp_path):
     stored = {
-        "good.json": {"rows": [{"commit": "a", "protocol": 3}]},
+        "good.json": {"rows": [{"commit": "a", "protocol": 3}], "stored": [{"file": "f.json", "commit": "d"}]},
         "mute.json": {"rows": [1, 2]},
         "papers/half.json": [{"commit": "b", "protocol": 3}, {"commit": "c"}, {"commit": "c"}],
         "papers/ufo-tradeoff.json": {"points": []},

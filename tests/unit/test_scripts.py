@@ -36,6 +36,7 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
         "real_encoders.py",
         "real_networks.py",
         "result_tables.py",
+        "paper_pages.py",
         "kernel_results.py",
     ],
 )
