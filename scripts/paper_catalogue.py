@@ -46,25 +46,24 @@ PAPERS: dict[str, tuple[Item, ...]] = {
             "figures 7 and 17",
             "bytes of every block of ResNet-32",
             ("ufo-figure17",),
-            "ResNet-32 with `--full`; ResNet-20 without",
         ),
         Item(
             "figures 9 and 16",
             "one optimisation after the other",
             ("ufo-figure16",),
-            "CoPriv's bars: not our code; ResNet-32 with `--full`",
+            "CoPriv's bars: not our code",
         ),
         Item(
             "figure 13",
             "residuals, aligned apart or in the accumulator",
             ("ufo-figure13",),
-            "ResNet-18; ResNet-32 with `--full`",
+            "ResNet-18",
         ),
         Item(
             "figures 14 and 15",
             "accuracy against bytes; ResNet-18 on Tiny-ImageNet and ImageNet",
             ("ufo-figure14", "ufo-figure15"),
-            "MiniONN, ResNet-32 and ResNet-18 trained with few bits: no training images of CIFAR-100 and ImageNet here",
+            "trained with few bits: MiniONN, which takes hours; ResNet-32 and ResNet-18, whose images are not here",
         ),
         Item("figure 18", "bits of weights, layer by layer", ("ufo-figure18",), "bars without numbers in the text"),
         Item("table IV", "bytes of convolutions", ("ufo-table4",), "CoPriv's column: not our code"),
@@ -124,8 +123,8 @@ PAPERS: dict[str, tuple[Item, ...]] = {
     "falcon": (
         Item("table 1", "what related systems hide", (), "no numbers"),
         Item("table 2", "convolutions and fully connected layers", ("falcon-table2",)),
-        Item("table 3", "ReLU and max pooling in garbled circuits", ("falcon-table3",), "10,000 inputs: with `--full`"),
-        Item("table 4", "label and probability", ("falcon-table4",), "1,000 classes: with `--full`"),
+        Item("table 3", "ReLU and max pooling in garbled circuits", ("falcon-table3",)),
+        Item("table 4", "label and probability", ("falcon-table4",)),
         Item("table 5", "whole networks", ("falcon-table5",), "MiniONN's and GAZELLE's rows: theirs"),
         Item("table 6", "accuracy", ("falcon-table6",), "MiniONN's row: theirs"),
         Item("figures 1 to 5", "how it works", (), ILLUSTRATION),
@@ -154,6 +153,13 @@ WHOLLY_STORED = frozenset(
     {*(f"comet-table{number}" for number in (1, 2, 5, 6, 7, 9)), "ufo-figure15"},
 )
 """Tables whose quick form has no row but stored ones."""
+FULL = frozenset(
+    (
+        *(f"ufo-{name}" for name in ("figure13", "figure16", "figure17", "table6", "auto")),
+        *("falcon-table3", "falcon-table4"),
+    )
+)
+"""Tables that pages have in full, since the quick form leaves out shapes, networks or images of the paper."""
 
 
 def tables(paper: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import result_age
 import result_tables
-from paper_catalogue import PAPERS, WHOLLY_STORED, Item, tables
+from paper_catalogue import FULL, PAPERS, WHOLLY_STORED, Item, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = "papers/tables"
@@ -127,7 +127,10 @@ def pages(docs: Path, results: Path) -> Iterator[tuple[Path, str]]:
 
 
 def store(folder: Path, results: Path, rough: bool) -> None:
-    """Take over the tables of a folder that the pages have. Raises `SystemExit` for one that was not made."""
+    """Take over the tables of a folder that pages have, in the form that they have them.
+
+    Raises `SystemExit` for one that was not made.
+    """
     for name in (name for paper in PAPERS for name in tables(paper)):
         path = folder / "tables" / f"{name}.json"
         if not path.exists():
@@ -135,6 +138,9 @@ def store(folder: Path, results: Path, rough: bool) -> None:
         content = result_tables.read(path)
         if content["status"] != "done":
             raise SystemExit(f"{path} is {content['status']}: {content.get('reason')}")
+        if content["full"] != (name in FULL):
+            sys.stderr.write(f"{name} stays as it is: its page has the {'full' if name in FULL else 'quick'} table\n")
+            continue
         kept = {key: value for key, value in content.items() if key != "status"} | ({"rough": True} if rough else {})
         target = results / STORED / f"{name}.json"
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from paper_catalogue import FULL, tables
 from paper_catalogue import PAPERS as PAGES
-from paper_catalogue import tables
 from tacit.measure.bench import commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +66,16 @@ def fleet() -> Iterator[Command]:
             yield script("fleet_costs", report, f"bench/results/fleet/{name}-{link}.json")
 
 
+def seeds() -> Iterator[Command]:
+    """The tables of the pages of papers, each in the form that its page has."""
+    names = [name for paper in PAGES for name in tables(paper)]
+    for full in (False, True):
+        chosen, folder = [name for name in names if (name in FULL) == full], f"{SEEDS}-{'full' if full else 'quick'}"
+        whole = ("--full",) if full else ()
+        yield (*TACIT, "reproduce", "--all", "--only", ",".join(chosen), *whole, "-o", folder)
+        yield script("paper_pages", "--store", folder)
+
+
 STEPS = {
     "operations": Step("single operations and kernels (`make bench`)", 25, (("make", "bench"),)),
     "linear": Step("linear layers one by one", 8, (script("sweep_linear"),)),
@@ -81,22 +91,7 @@ STEPS = {
             (f"bench/results/papers/{name}.json", ">", *TACIT, "reproduce", name, "--full", "--json") for name in PAPERS
         ),
     ),
-    "seeds": Step(
-        "the tables of the pages of papers",
-        8,
-        (
-            (
-                *TACIT,
-                "reproduce",
-                "--all",
-                "--only",
-                ",".join(name for paper in PAGES for name in tables(paper)),
-                "-o",
-                SEEDS,
-            ),
-            script("paper_pages", "--store", SEEDS),
-        ),
-    ),
+    "seeds": Step("the tables of the pages of papers", 20, tuple(seeds())),
     "fleet": Step("sessions that the simulator of fleets reads", 6, tuple(fleet())),
 }
 TABLES = (script("result_tables"), script("paper_pages"), script("fleet_table"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import paper_pages
 import pytest
 import result_age
-from paper_catalogue import PAPERS, WHOLLY_STORED, Item, tables
+from paper_catalogue import FULL, PAPERS, WHOLLY_STORED, Item, tables
 from tacit_lab.reproduce.harness.needs import Stored
 from tacit_lab.reproduce.paper import row
 from tacit_lab.reproduce.tables import TABLES
@@ -36,6 +36,12 @@ def test_every_table_of_a_paper_is_on_its_page_once():
         found = re.findall(r"^<!-- (\S+): written by", text, re.MULTILINE)
         assert sorted(found) == sorted([f"{paper}-overview", *tables(paper)])
     assert {path.stem for path in PAGES.glob("*.md")} == PAPERS.keys()
+
+
+def test_pages_have_the_form_of_a_table_that_is_said():
+    for path in sorted((result_age.RESULTS / paper_pages.STORED).glob("*.json")):
+        assert json.loads(path.read_text(encoding="utf-8"))["full"] == (path.stem in FULL), path.stem
+    assert set(TABLES) >= FULL
 
 
 def test_what_no_table_has_says_why():
@@ -142,10 +148,15 @@ def test_a_page_that_differs_fails_and_is_written_anew(copies, monkeypatch, caps
     called(copies, monkeypatch, "--check")
 
 
-def test_tables_are_taken_over_from_a_run(copies, monkeypatch):
+def test_tables_are_taken_over_from_a_run(copies, monkeypatch, capsys):
     made = copies / "made/tables/ufo-figure13.json"
     made.parent.mkdir(parents=True)
-    made.write_text(json.dumps({**CONTENT, "status": "done"}))
+    made.write_text(json.dumps({**CONTENT, "full": False, "status": "done"}))
+    before = (copies / "docs/ufo.md").read_text()
+    called(copies, monkeypatch, "--store", str(copies / "made"))
+    assert (copies / "docs/ufo.md").read_text() == before
+    assert "ufo-figure13 stays as it is: its page has the full table" in capsys.readouterr().err
+    made.write_text(json.dumps({**CONTENT, "full": True, "status": "done"}))
     called(copies, monkeypatch, "--store", str(copies / "made"), "--rough")
     stored = json.loads((copies / "results" / paper_pages.STORED / "ufo-figure13.json").read_text())
     assert stored["rows"] == CONTENT["rows"]
