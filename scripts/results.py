@@ -34,7 +34,7 @@ FLEET = {
 """Networks of the table of fleets: the file that an earlier step leaves, and how many sessions to measure."""
 PAPERS = ("heorg-bert", "heorg-face", "ufo-figure15")
 """Tables that are stored whole in bench/results/papers."""
-SEEDS = "build/results/papers"
+MADE = "build/results/papers"
 """Where the tables of docs/papers are made."""
 
 Command = tuple[str, ...]
@@ -66,11 +66,11 @@ def fleet() -> Iterator[Command]:
             yield script("fleet_costs", report, f"bench/results/fleet/{name}-{link}.json")
 
 
-def seeds() -> Iterator[Command]:
+def pages() -> Iterator[Command]:
     """The tables of the pages of papers, each in the form that its page has."""
     names = [name for paper in PAGES for name in tables(paper)]
     for full in (False, True):
-        chosen, folder = [name for name in names if (name in FULL) == full], f"{SEEDS}-{'full' if full else 'quick'}"
+        chosen, folder = [name for name in names if (name in FULL) == full], f"{MADE}-{'full' if full else 'quick'}"
         whole = ("--full",) if full else ()
         yield (*TACIT, "reproduce", "--all", "--only", ",".join(chosen), *whole, "-o", folder)
         yield script("paper_pages", "--store", folder)
@@ -86,12 +86,12 @@ STEPS = {
     ),
     "papers": Step(
         "tables that take longer than a quick one may",
-        12,
+        15,
         tuple(
             (f"bench/results/papers/{name}.json", ">", *TACIT, "reproduce", name, "--full", "--json") for name in PAPERS
         ),
     ),
-    "seeds": Step("the tables of the pages of papers", 20, tuple(seeds())),
+    "pages": Step("the tables of the pages of papers", 10, tuple(pages())),
     "fleet": Step("sessions that the simulator of fleets reads", 6, tuple(fleet())),
 }
 TABLES = (script("result_tables"), script("paper_pages"), script("fleet_table"))

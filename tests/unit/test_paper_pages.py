@@ -103,8 +103,8 @@ def test_stored_rows_say_what_they_were_measured_with(tmp_path):
 
 
 def test_tables_with_stored_rows_alone_are_known():
-    seeds = [name for paper in PAPERS for name in tables(paper)]
-    whole = [name for name in seeds if TABLES[name].needs and all(isinstance(n, Stored) for n in TABLES[name].needs)]
+    names = [name for paper in PAPERS for name in tables(paper)]
+    whole = [name for name in names if TABLES[name].needs and all(isinstance(n, Stored) for n in TABLES[name].needs)]
     assert set(whole) == WHOLLY_STORED
 
 
