@@ -155,8 +155,8 @@ WHOLLY_STORED = frozenset(
 """Tables whose quick form has no row but stored ones."""
 FULL = frozenset(
     (
-        *(f"ufo-{name}" for name in ("figure13", "figure16", "figure17", "table6", "auto")),
-        *("falcon-table3", "falcon-table4"),
+        *(f"ufo-{name}" for name in ("figure13", "figure16", "figure17", "table5", "table6", "auto")),
+        *("comet-table3", "falcon-table3", "falcon-table4"),
     )
 )
 """Tables that pages have in full, since the quick form leaves out shapes, networks or images of the paper."""
