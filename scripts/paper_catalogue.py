@@ -156,7 +156,7 @@ WHOLLY_STORED = frozenset(
 FULL = frozenset(
     (
         *(f"ufo-{name}" for name in ("figure13", "figure16", "figure17", "table5", "table6", "auto")),
-        *("comet-table3", "falcon-table3", "falcon-table4"),
+        *("comet-table3", "comet-table4", "falcon-table3", "falcon-table4", "gala-matvec"),
     )
 )
 """Tables that pages have in full, since the quick form leaves out shapes, networks or images of the paper."""
