@@ -99,6 +99,7 @@ check: $(PACKAGES) .tools/bin/cargo-deny
 	.venv/bin/ruff format --check python tests scripts bench/peers
 	.venv/bin/mypy --strict python/tacit python/tacit_lab bench/peers
 	.venv/bin/python scripts/result_tables.py --check
+	.venv/bin/python scripts/paper_pages.py --check
 	.venv/bin/python scripts/security_bits.py --check
 	.venv/bin/python scripts/circuit_privacy.py --check
 	.tools/bin/cargo-deny --locked check bans licenses sources

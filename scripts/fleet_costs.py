@@ -10,7 +10,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-KEPT = ("machine", "version", "commit", "model", "inputs", "threads", "network", "bytes", "rounds", "cpu_seconds")
+KEPT = (
+    "machine",
+    "version",
+    "commit",
+    "protocol",
+    "model",
+    "inputs",
+    "threads",
+    "network",
+    "bytes",
+    "rounds",
+    "cpu_seconds",
+)
 
 
 def costs(report: dict[str, Any], planned: bool) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tacit import _core
 from tacit_lab.comet.accuracy import measure
 from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
@@ -52,7 +53,13 @@ def main() -> None:
         known[name] = {**found, "functions": runs["unified"]["functions"], "training": runs}
         commands = [f"make train-glue TASK={task}" for task in sorted(known)]
         commands.append(f"python scripts/glue_results.py {' '.join(sorted(known))}")
-        content = {"machine": machine(), "commit": commit(), "commands": commands, "tasks": known}
+        content = {
+            "machine": machine(),
+            "commit": commit(),
+            "protocol": _core.PROTOCOL,
+            "commands": commands,
+            "tasks": known,
+        }
         RESULTS.write_text(json.dumps(content, indent=1) + "\n")
         print(f"{name}: original {found['original']:.4f}, unified {found['unified']:.4f}; wrote {RESULTS}")
 

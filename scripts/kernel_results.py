@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tacit import _core
 from tacit.measure.bench import commit, machine
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +40,12 @@ def main() -> None:
     if not found:
         print(f"no results of `{options.filter}` in {options.criterion}")
         return
-    about = {"machine": machine(), "commit": commit(), "date": datetime.now(UTC).date().isoformat()}
+    about = {
+        "machine": machine(),
+        "commit": commit(),
+        "protocol": _core.PROTOCOL,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
     known = json.loads(options.output.read_text()) if options.output.exists() else {}
     known.update({name: {**entry, **about} for name, entry in found.items()})
     options.output.parent.mkdir(parents=True, exist_ok=True)

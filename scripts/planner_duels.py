@@ -18,6 +18,7 @@ from typing import Any
 
 from planner_matrix import FIXED, FOLDER, LINKS, MODELS, RESULT
 from real_networks import read, say
+from tacit import _core
 from tacit.measure.bench import commit, machine, random_examples
 from tacit.model import Model
 from tacit.session.client import Client
@@ -81,7 +82,12 @@ def judged(entry: dict[str, Any], seconds: dict[str, list[float]]) -> dict[str, 
     far = {name: plan / row["seconds"] for name, row in rows.items() if name not in seconds}
     ratios = far | {name: duel["ratio"] for name, duel in duels.items()}
     best = max(ratios, key=lambda name: ratios[name])
-    conditions = {"machine": machine(), "commit": commit(), "date": datetime.now(UTC).date().isoformat()}
+    conditions = {
+        "machine": machine(),
+        "commit": commit(),
+        "protocol": _core.PROTOCOL,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
     found = {"rounds": len(ours), "planned": median(ours), "settings": duels, **conditions}
     return {**entry, "best_other": best, "over_best": ratios[best], "duels": found}
 

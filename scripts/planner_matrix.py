@@ -161,7 +161,12 @@ def main() -> None:
                 tacit("calibrate")
             known = read(arguments.output).get(name, {}).get(link, {})
             entry = measured(name, link, models, arguments, known)
-            conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
+            conditions = {
+                "machine": machine(),
+                "version": _core.__version__,
+                "commit": commit(),
+                "protocol": _core.PROTOCOL,
+            }
             entries = read(arguments.output)
             entries.setdefault(name, {})[link] = {
                 **entry,

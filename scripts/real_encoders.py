@@ -94,7 +94,7 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one row."""
     row = {**ENCODERS, **LAYERS}[name]
     say(f"{name}: {row.title}")
-    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
+    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit(), "protocol": _core.PROTOCOL}
     entry = {"title": row.title, **conditions, "date": datetime.now(UTC).date().isoformat()}
     return entry | (encoder(name, arguments) if name in ENCODERS else layer(name, arguments))
 

@@ -174,7 +174,7 @@ def measure(name: str, arguments: argparse.Namespace, before: dict[str, Any]) ->
     network = NETWORKS[name]._replace(private=arguments.private_limit or NETWORKS[name].private)
     say(f"{name}: {network.title}")
     prepare(name, network, arguments.data, arguments.folder)
-    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
+    conditions = {"machine": machine(), "version": _core.__version__, "commit": commit(), "protocol": _core.PROTOCOL}
     entry = {
         "title": network.title,
         "file": network.file,

@@ -1,9 +1,10 @@
 """The tables of README.md and docs/results.md, from the files of bench/results that their markers name.
 
 `python scripts/result_tables.py` rewrites what stands between the markers of both pages; with `--check` it only
-compares, and exit code 1 says that they differ. Below each table stand the one machine and the one commit that its
-rows were measured with, as the files record them: rows of another machine or commit get a table of their own.
-MB are 10^6 bytes both ways.
+compares, and exit code 1 says that they differ, or that a file of bench/results names no commit or no version of
+the protocol. Below each table stand the one machine, the one commit and the version of the protocol that its rows were
+measured with, as the files record them, and whether that version is older than the code's: rows of another machine or
+commit get a table of their own. MB are 10^6 bytes both ways.
 """
 
 import argparse
@@ -14,8 +15,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import result_age
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench/results"
+WRITER = "scripts/result_tables.py from bench/results"
 COLUMNS = (
     "network",
     "float top-1",
@@ -108,12 +112,13 @@ def cost(private: dict[str, Any]) -> tuple[list[str], str, str]:
 
 
 def conditions(entry: dict[str, Any]) -> str:
-    """The machine, the commit and, where they are recorded, the vector instructions and the day."""
+    """The machine, the commit, the protocol and, where they are recorded, the vector instructions and the day."""
     machine, commit = entry["machine"], entry["commit"]
     state = " with local changes" if commit.endswith("-dirty") else ""
     vector = f" ({' '.join(machine['flags'])})" if machine.get("flags") else ""
     day = f" on {entry['date']}" if "date" in entry else ""
-    return f"Measured{day}, {machine['processor']}, {machine['cores']} cores{vector}, commit {commit[:7]}{state}."
+    place = f"{machine['processor']}, {machine['cores']} cores{vector}"
+    return f"Measured{day}, {place}, commit {commit[:7]}{state}, {result_age.age(entry, result_age.spoken())}."
 
 
 def tables(entries: dict[str, Any], columns: Sequence[str], cells: Callable[[str, Any], list[str]]) -> list[str]:
@@ -234,9 +239,9 @@ def read(path: Path) -> dict[str, Any]:
     return found
 
 
-def rewritten(text: str, name: str, lines: list[str]) -> str:
+def rewritten(text: str, name: str, lines: list[str], writer: str = WRITER) -> str:
     """`text` with a new block; a page without the markers is refused."""
-    begin, end = f"<!-- {name}: written by scripts/result_tables.py from bench/results -->", f"<!-- /{name} -->"
+    begin, end = f"<!-- {name}: written by {writer} -->", f"<!-- /{name} -->"
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
     if not found or not closed:
@@ -252,6 +257,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
     arguments = parser.parse_args()
     differing = []
+    wrong = result_age.problems(arguments.results)
+    if wrong:
+        raise SystemExit("\n".join(wrong))
     for page, blocks in BLOCKS.items():
         path = arguments.root / page
         text = wanted = path.read_text(encoding="utf-8")

@@ -19,6 +19,8 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from paper_catalogue import FULL, tables
+from paper_catalogue import PAPERS as PAGES
 from tacit.measure.bench import commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,8 +32,10 @@ FLEET = {
     "resnet50": ("build/networks/resnet50.tacit", 2),
 }
 """Networks of the table of fleets: the file that an earlier step leaves, and how many sessions to measure."""
-PAPERS = ("heorg-bert", "heorg-face")
+PAPERS = ("heorg-bert", "heorg-face", "ufo-figure15")
 """Tables that are stored whole in bench/results/papers."""
+MADE = "build/results/papers"
+"""Where the tables of docs/papers are made."""
 
 Command = tuple[str, ...]
 
@@ -62,6 +66,16 @@ def fleet() -> Iterator[Command]:
             yield script("fleet_costs", report, f"bench/results/fleet/{name}-{link}.json")
 
 
+def pages() -> Iterator[Command]:
+    """The tables of the pages of papers, each in the form that its page has."""
+    names = [name for paper in PAGES for name in tables(paper)]
+    for full in (False, True):
+        chosen, folder = [name for name in names if (name in FULL) == full], f"{MADE}-{'full' if full else 'quick'}"
+        whole = ("--full",) if full else ()
+        yield (*TACIT, "reproduce", "--all", "--only", ",".join(chosen), *whole, "-o", folder)
+        yield script("paper_pages", "--store", folder)
+
+
 STEPS = {
     "operations": Step("single operations and kernels (`make bench`)", 25, (("make", "bench"),)),
     "linear": Step("linear layers one by one", 8, (script("sweep_linear"),)),
@@ -72,14 +86,15 @@ STEPS = {
     ),
     "papers": Step(
         "tables that take longer than a quick one may",
-        12,
+        15,
         tuple(
             (f"bench/results/papers/{name}.json", ">", *TACIT, "reproduce", name, "--full", "--json") for name in PAPERS
         ),
     ),
+    "pages": Step("the tables of the pages of papers", 10, tuple(pages())),
     "fleet": Step("sessions that the simulator of fleets reads", 6, tuple(fleet())),
 }
-TABLES = (script("result_tables"), script("fleet_table"))
+TABLES = (script("result_tables"), script("paper_pages"), script("fleet_table"))
 
 
 def say(message: str) -> None:

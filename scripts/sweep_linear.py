@@ -101,7 +101,7 @@ def main() -> None:
     for name in chosen.names or LAYERS:
         report = measure(LAYERS[name], chosen.repeat, chosen.threads)
         kept[name] = summary(LAYERS[name], report)
-        conditions = {key: report[key] for key in ("machine", "version", "commit", "threads", "repeat")}
+        conditions = {key: report[key] for key in ("machine", "version", "commit", "protocol", "threads", "repeat")}
         ordered = {layer: kept[layer] for layer in LAYERS if layer in kept}
         content = {"bench": "linear-sweep", **conditions, "layers": ordered}
         chosen.output.write_text(json.dumps(content, indent=1) + "\n")

@@ -13,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tacit import _core
 from tacit.compiler import Options, compile_model
+from tacit.measure.bench import commit
 from tacit.model import Model
 
 OUTPUT = Path("bench/results/papers/ufo-tradeoff.json")
@@ -49,7 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     points = sorted((measured(folder) for folder in options.folders), key=lambda point: int(point["bytes"]))
     start = options.folders[0].name
-    content = {"network": "ResNet-20, CIFAR-10, 6-bit activations", "others_start_from": start, "points": points}
+    about = {"commit": commit(), "protocol": _core.PROTOCOL, "network": "ResNet-20, CIFAR-10, 6-bit activations"}
+    content = {**about, "others_start_from": start, "points": points}
     options.output.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     for point in points:
         print(f"{point['name']}: {point['bytes'] / 1e6:.1f} MB, {100 * point['top1']:.2f} %")

@@ -81,6 +81,7 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "machine": machine(),
         "version": _core.__version__,
         "commit": commit(),
+        "protocol": _core.PROTOCOL,
         "spu_version": theirs.version(),
         "threads": 1,
         "repeat": arguments.repeat,

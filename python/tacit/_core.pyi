@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+PROTOCOL: int
+"The version of the protocol, which changes with every change of the bytes on the wire."
 
 class TacitError(Exception): ...
 class MisuseError(TacitError): ...

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tacit_lab.reproduce.comet_cost import comet_table8
 from tacit_lab.reproduce.tables import TABLES
 
 
@@ -89,3 +90,8 @@ def test_one_of_list_all_and_a_table_is_wanted(tacit):
         assert (done.code, "say one of --list, --all or a table" in done.err) == (1, True)
     assert "belong to --all" in tacit("reproduce", "gala-operations", "--only", "x").err
     assert "there is no table `x`" in tacit("reproduce", "--all", "--only", "x").err
+
+
+def test_gelu_by_tables_takes_a_part_of_the_bytes_of_a_smooth_maximum():
+    rows = {row["name"]: row["ours"] for row in comet_table8(False, Path())["rows"]}
+    assert rows["GELU, auto/comet, communication"] < 0.3

@@ -45,7 +45,7 @@ def test_operations_are_measured_and_checked(tacit, arguments, tolerance):
         sum(report["phases"][phase]["bytes"].values()) for phase in ("setup", "offline", "online")
     )
     assert sum(row["rounds"] for row in report["layers"]) == report["rounds"] > 0
-    assert {"machine", "commit", "version", "all_seconds", "suite", "network"} <= report.keys()
+    assert {"machine", "commit", "version", "protocol", "all_seconds", "suite", "network"} <= report.keys()
     assert all(
         report[field][party] > 0 for field in ("cpu_seconds", "peak_memory_bytes") for party in ("client", "server")
     )

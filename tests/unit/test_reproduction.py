@@ -210,7 +210,9 @@ def test_documents_have_every_table_with_numbers_conditions_and_figures(run, mea
     assert found["summary"] == {"tables": 5, **counts, "seconds": 3.0}
     entries = {entry["table"]: entry for entry in found["tables"]}
     assert entries["first"]["rows"] == [{**ROWS[0], "ratio": 0.5}, {**ROWS[1], "ratio": None}]
-    assert {"command", "seed", "commit", "version", "machine", "date", "seconds", "source"} <= entries["first"].keys()
+    assert {"command", "seed", "commit", "version", "protocol", "machine", "date", "seconds", "source"} <= entries[
+        "first"
+    ].keys()
     text, page = ((folder.path / f"reproduction.{kind}").read_text() for kind in ("md", "html"))
     assert "| bytes \\| all | 4 | 2 | MB | 0.50 |" in text
     assert "| <bars> | - | 3 | bits | - |" in text

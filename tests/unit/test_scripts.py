@@ -14,6 +14,7 @@ import pytest
 import random_encoders
 import random_resnets
 import real_networks
+import result_age
 import result_tables
 from onnx import numpy_helper
 from PIL import Image
@@ -35,6 +36,7 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
         "real_encoders.py",
         "real_networks.py",
         "result_tables.py",
+        "paper_pages.py",
         "kernel_results.py",
     ],
 )
@@ -113,6 +115,7 @@ def entry():
         "accuracy": {"float": 0.9, "integers": 0.8, "agreement": 0.85},
         "machine": {"processor": "P", "cores": 2, "flags": ["aes"]},
         "commit": "0" * 40,
+        "protocol": result_age.spoken(),
         "date": "2026-01-02",
         "private": {**private, "phases": dict.fromkeys(real_networks.PHASES, cost)},
     }
@@ -147,7 +150,7 @@ def test_a_table_is_of_one_machine_and_one_commit():
     parts = "\n".join(lines).split("\n\n")
     assert [part.count("A network") for part in parts] == [2, 0, 1, 0]
     assert parts[1] == WHERE
-    assert parts[3].endswith("commit 1111111 with local changes.")
+    assert f"commit 1111111 with local changes, protocol {result_age.spoken()}." in parts[3]
 
 
 def test_suites_have_a_table_by_link():
@@ -183,7 +186,7 @@ def test_pages_that_differ_are_named(tmp_path):
     subprocess.run([*command, "--check"], check=True)
 
 
-WHERE = "Measured on 2026-01-02, P, 2 cores (aes), commit 0000000."
+WHERE = f"Measured on 2026-01-02, P, 2 cores (aes), commit 0000000, protocol {result_age.spoken()}."
 
 
 def marked(name):

@@ -7,6 +7,7 @@
 // Bytes and rounds must be equal; seconds are medians. Every session is a new one, with no keys kept. The first session of a page
 // runs on code that the engine has not optimised yet, and is shown by itself. Rates of single kernels come first (bench/rates.js).
 
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import { parseArgs } from "node:util";
@@ -86,7 +87,15 @@ function row(name, { bytes, rounds, chromium, native, ratio, peak_memory_bytes: 
 
 const names = options.models.split(",");
 const models = names.map(found);
+/** The commit of the checkout, and the version of the protocol in its sources. */
+function code() {
+  const commit = execFileSync("git", ["rev-parse", "HEAD"], { encoding: "utf8" }).trim();
+  const opening = readFileSync(new URL("../../crates/runtime/src/session/opening.rs", import.meta.url), "utf8");
+  return { commit, protocol: Number(opening.match(/pub const PROTOCOL: u32 = (\d+);/)[1]) };
+}
+
 const results = {
+  ...code(),
   machine: `${os.cpus()[0].model}, ${os.cpus().length} cores`,
   load: os.loadavg()[0],
   repeat: Number(options.repeat),

@@ -18,6 +18,7 @@ use errors::{
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PROTOCOL", tacit::PROTOCOL)?;
     module.add("TacitError", py.get_type::<TacitError>())?;
     module.add("MisuseError", py.get_type::<MisuseError>())?;
     module.add("PeerError", py.get_type::<PeerError>())?;

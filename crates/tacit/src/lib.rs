@@ -53,8 +53,8 @@ pub use runtime::files::{
 };
 pub use runtime::planner::{Alternative, Conditions, Planning, Rates, Widths};
 pub use runtime::{
-    Answer, KeptKeys, Offered, Plan, Provenance, Report, Reveal, Session, Settings, check_suite,
-    consent,
+    Answer, KeptKeys, Offered, PROTOCOL, Plan, Provenance, Report, Reveal, Session, Settings,
+    check_suite, consent,
 };
 pub use service::{Allocator, End, Event, Relay, Server};
 pub use serving::{ModelOptions, Offering, ServeOptions, Welcome, serve};

@@ -32,6 +32,7 @@ def median(measure: Callable[[], dict[str, Any]], repeat: int, progress: Progres
         "machine": machine(),
         "version": _core.__version__,
         "commit": commit(),
+        "protocol": _core.PROTOCOL,
         "repeat": repeat,
         "all_seconds": [report["seconds"] for report in runs],
         **runs[(len(runs) - 1) // 2],

@@ -55,6 +55,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "machine": machine(),
         "version": _core.__version__,
         "commit": commit(),
+        "protocol": _core.PROTOCOL,
         "threads": pair.threads,
         "network": pair.network,
         "context": steps.context,

@@ -98,6 +98,7 @@ def bench_throughput(
         "machine": machine(),
         "version": _core.__version__,
         "commit": commit(),
+        "protocol": _core.PROTOCOL,
         "clients": load.clients,
         "inputs": inputs,
         "sessions": found.sessions,

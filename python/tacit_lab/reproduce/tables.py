@@ -42,6 +42,8 @@ from tacit_lab.reproduce.trees import tables as tree_tables
 from tacit_lab.reproduce.ufo import figure_13, figure_16, figure_17, figure_18
 from tacit_lab.reproduce.ufo import table_4 as ufo_table_4
 from tacit_lab.reproduce.ufo import table_5 as ufo_table_5
+from tacit_lab.reproduce.ufo_networks import RESNET18, auto_bits, figure_14, figure_15
+from tacit_lab.reproduce.ufo_networks import table_6 as ufo_table_6
 
 MNIST, CIFAR, CALIBRATION, GLUE = (
     DataFile(name) for name in ("mnist/mnist.npz", "cifar10/cifar10_test.npz", "cifar10/cifar10_train_50k.npz", "glue")
@@ -57,12 +59,12 @@ CRYPTONETS, MINIONN, RESNET8, RESNET20, RESNET32, SQUEEZENET = (
         "squeezenet_v1.0_deepcompressed",
     )
 )
+HUNDRED, RESNET32_HUNDRED = DataFile("cifar100/cifar100_test2k.npz"), DataFile("models/delphi_resnet32_cifar100.onnx")
 PHOTOGRAPHS = DataFile("imagenet/free_images")
 TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
 MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
-STORED_GLUE, STORED_LOLA = (
-    Stored("bench/results/papers/comet-glue.json"),
-    Stored("bench/results/papers/lola-cifar10.json"),
+STORED_GLUE, STORED_LOLA, STORED_TRADEOFF = (
+    Stored(f"bench/results/papers/{name}.json") for name in ("comet-glue", "lola-cifar10", "ufo-tradeoff")
 )
 FINETUNED = (
     LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
@@ -198,12 +200,43 @@ TABLES = {
     "ufo-table5": Table(
         "UFO, table V", "ResNet-20 on CIFAR-10, trained with few bits", ufo_table_5, Minutes(0.15, 3), (CIFAR,)
     ),
+    "ufo-table6": Table(
+        "UFO, table VI",
+        "ResNet-32 on CIFAR-100, rounded to few bits",
+        ufo_table_6,
+        Minutes(0.5, 3),
+        (HUNDRED, RESNET32_HUNDRED),
+    ),
+    "ufo-auto": Table(
+        "UFO, section VI-E",
+        "what few bits are worth under suite auto",
+        auto_bits,
+        Minutes(0.5, 2),
+        (CIFAR, CALIBRATION, RESNET20, RESNET32),
+    ),
     "ufo-figure13": Table(
         "UFO, figure 13",
         "residuals, aligned apart or in the accumulator",
         figure_13,
         Minutes(0.02, 0.05),
         figure=figures.residuals,
+    ),
+    "ufo-figure14": Table(
+        "UFO, figure 14",
+        "accuracy against bytes of three ways",
+        figure_14,
+        Minutes(0.5, 15),
+        (CIFAR, CALIBRATION, RESNET20, STORED_TRADEOFF),
+        (CIFAR, CALIBRATION, HUNDRED, RESNET20, RESNET32, RESNET32_HUNDRED, STORED_TRADEOFF),
+        figure=figures.tradeoffs,
+    ),
+    "ufo-figure15": Table(
+        "UFO, figures 14 and 15",
+        "bytes of ResNet-18 at the shapes of Tiny-ImageNet and ImageNet; found with --full",
+        figure_15,
+        Minutes(0.01, 4),
+        (Stored(str(RESNET18)),),
+        (),
     ),
     "ufo-figure16": Table(
         "UFO, figure 16",

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tacit import __version__
+from tacit._core import PROTOCOL, __version__
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 
@@ -45,7 +45,7 @@ def old(path: Path) -> dict[str, dict[str, Any]]:
 def write(out: Path, shown: Path | None, known: dict[str, dict[str, Any]]) -> None:
     """The numbers and the page of all models that are registered, in their order."""
     rows = [known[entry.name] for entry in ENTRIES if entry.name in known]
-    document = {"version": __version__, "commit": commit(), "machine": machine(), "models": rows}
+    document = {"version": __version__, "commit": commit(), "protocol": PROTOCOL, "machine": machine(), "models": rows}
     out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if shown is not None:
         shown.write_text(page(document), encoding="utf-8")

@@ -29,6 +29,7 @@ def conditions(name: str, table: Table, full: bool, data: Path) -> dict[str, Any
         "command": shlex.join(["tacit", *command(name, full, data)]),
         "seed": table.seed,
         "commit": commit(),
+        "protocol": _core.PROTOCOL,
         "version": _core.__version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),

@@ -73,6 +73,23 @@ def optimisations(content: Content) -> "Figure":
     return figure
 
 
+def tradeoffs(content: Content) -> "Figure":
+    """UFO's figure 14: accuracy against megabytes, a panel per network and a line per way."""
+    networks = list(dict.fromkeys(entry["network"] for entry in content["measured"]))
+    figure, axes = panels(len(networks), 3)
+    for network, axis in zip(networks, axes, strict=True):
+        found = [entry for entry in content["measured"] if entry["network"] == network]
+        for way in dict.fromkeys(entry["way"] for entry in found):
+            points = sorted((entry["total"], entry["top1"]) for entry in found if entry["way"] == way)
+            axis.plot([total for total, _ in points], [top1 for _, top1 in points], "o-", label=way, markersize=4)
+        axis.set_title(network, fontsize=9)
+        axis.set_xscale("log")
+        axis.set_ylabel("top-1, %")
+        axis.legend(fontsize=7)
+    axes[-1].set_xlabel("MB of an image")
+    return figure
+
+
 def blocks(content: Content) -> "Figure":
     """UFO's figure 17: megabytes of every block."""
     found = content["measured"]

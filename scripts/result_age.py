@@ -1,0 +1,73 @@
+"""How old stored results are: which version of the protocol they were measured with.
+
+Every file of bench/results names a commit and, beside it, the version of the protocol that this commit speaks.
+`scripts/result_tables.py` and `scripts/paper_pages.py` say below each table whether the code speaks another version
+since, so that a change of the wire makes `make check` fail until the pages say so, and refuse files that say nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench/results"
+SOURCE = "crates/runtime/src/session/opening.rs"
+"""Where the version is a constant."""
+UNTOLD = ("chromium.json", "papers/ufo-tradeoff.json")
+"""Files from before results named their commits; what writes them does now. No other may be without one."""
+
+
+def spoken(root: Path = ROOT) -> int:
+    """The version of the protocol that the code speaks. Raises `SystemExit` where it cannot be found."""
+    found = re.search(r"pub const PROTOCOL: u32 = (\d+);", (root / SOURCE).read_text(encoding="utf-8"))
+    if found is None:
+        raise SystemExit(f"{SOURCE} names no PROTOCOL; scripts/result_age.py reads it there")
+    return int(found[1])
+
+
+def age(entry: dict[str, Any], now: int) -> str:
+    """The version of the protocol of a result, in words, beside the one that the code speaks `now`.
+
+    Raises `SystemExit` for a result that names no version, or one that is yet to come.
+    """
+    protocol = entry.get("protocol")
+    if not isinstance(protocol, int) or not 0 < protocol <= now:
+        raise SystemExit(f"a result of commit {entry.get('commit')} names protocol {protocol}; the code speaks {now}")
+    if protocol == now:
+        return f"protocol {protocol}"
+    return f"protocol {protocol}, older than protocol {now} of this code"
+
+
+def silent(content: Any) -> Iterator[str]:
+    """Commits in a file of results beside which no version of the protocol stands, but those of other files."""
+    if isinstance(content, list):
+        for value in content:
+            yield from silent(value)
+    elif isinstance(content, dict):
+        of_another = "file" in content
+        if "commit" in content and not of_another and not isinstance(content.get("protocol"), int):
+            yield str(content["commit"])
+        for value in content.values():
+            yield from silent(value)
+
+
+def commits(content: Any) -> int:
+    """How many commits a file of results names."""
+    if isinstance(content, list):
+        return sum(map(commits, content))
+    if isinstance(content, dict):
+        return ("commit" in content) + sum(map(commits, content.values()))
+    return 0
+
+
+def problems(results: Path = RESULTS) -> list[str]:
+    """What is wrong with files of a folder of results: no commit, or a commit without a version of the protocol."""
+    found = []
+    for path in sorted(results.rglob("*.json")):
+        name, content = str(path.relative_to(results)), json.loads(path.read_text(encoding="utf-8"))
+        if not commits(content) and name not in UNTOLD:
+            found.append(f"{name} names no commit")
+        found += [f"{name}: commit {commit} has no protocol beside it" for commit in dict.fromkeys(silent(content))]
+    return found
