@@ -73,7 +73,8 @@ impl CheckedNetwork {
         let found = source.graph.nodes.get(*node);
         let trees = found.and_then(|node| node.op.get::<Trees>()).ok_or_else(none)?;
         let weights = source.take_of(*node)?;
-        let (matrix, thresholds) = selected(trees, self.network.inputs(), &weights)?;
+        let features = self.network.inputs() / forest.batch.max(1);
+        let (matrix, thresholds) = selected(trees, features, &weights)?;
         let [_, leaves, base] = trees.constants(&weights.bias).map_err(Error::misuse)?;
         let leaves = Leaves::new(forest, leaves, base)?;
         let layer = ServerWeights::new(layer, &matrix, &thresholds, source.memory)?;
