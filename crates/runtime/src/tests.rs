@@ -19,7 +19,7 @@ mod planned;
 mod siblings;
 mod slices;
 pub(crate) mod states;
-pub(crate) mod transformer;
+mod transformer;
 mod trees;
 mod widths;
 

@@ -209,15 +209,52 @@ fn functions(
 mod tests {
     use std::collections::BTreeSet;
 
-    use graph::Rounding;
+    use graph::{FloatTensor, Floats, Model, Ranges, Source};
 
     use super::*;
     use crate::plan::Settings;
 
+    /// Three layers of the same weights and ranges with ReLUs between them, and a last one.
+    fn repeated() -> Model {
+        let layer = |from: &str, to: &str| {
+            format!(
+                r#"{{"name":"fc-{to}","op":"Gemm","inputs":["{from}"],"output":"{to}","weight":"w","bias":"b"}}"#
+            )
+        };
+        let relu = |from: &str, to: &str| {
+            format!(
+                r#"{{"name":"relu-{to}","op":"Relu","inputs":["{from}"],"output":"{to}","maximum":null}}"#
+            )
+        };
+        let nodes = [
+            layer("x", "a"),
+            relu("a", "b"),
+            layer("b", "c"),
+            relu("c", "d"),
+            layer("d", "e"),
+            relu("e", "f"),
+            layer("f", "y"),
+        ];
+        let source = format!(
+            r#"{{"name":"repeated","input":{{"name":"x","shape":[8]}},"output":"y","nodes":[{}]}}"#,
+            nodes.join(",")
+        );
+        let values = |count: usize| (0..count).map(|at| ((at % 7) as f32 - 3.0) / 8.0).collect();
+        let floats = Floats::from([
+            ("w".into(), FloatTensor { shape: vec![8, 8], data: values(64) }),
+            ("b".into(), FloatTensor { shape: vec![8], data: values(8) }),
+        ]);
+        let range =
+            |names: &'static [&str], low| names.iter().map(move |n| ((*n).into(), (low, 3.0)));
+        let ranges: Ranges =
+            range(&["a", "c", "e", "x", "y"], -3.0).chain(range(&["b", "d", "f"], 0.0)).collect();
+        let source = Source::from_json(&source).unwrap();
+        graph::lower(source, floats, &ranges.into(), &graph::Options::default()).unwrap()
+    }
+
     #[test]
     fn steps_that_are_alike_have_the_ways_of_one() {
-        let (model, _) = crate::tests::transformer::compiled(Rounding::Exact);
-        let plain = Plan::new(model.graph, Settings::default()).unwrap();
+        let plain = Plan::new(repeated().graph, Settings::default()).unwrap();
         let siblings = Siblings::of(plain.graph());
         let likeness = Likeness::new(plain.graph(), &siblings);
         let texts: Vec<String> =
