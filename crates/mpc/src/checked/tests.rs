@@ -235,7 +235,8 @@ fn trees_larger_than_a_client_plans_unseen_are_refused() {
     };
     let plan = |forest| crate::garbled::checked::Checked::leaves(forest, (45, 7), 38);
     assert!(plan(forest(2, 3)).is_ok());
-    for large in [forest(1 << 20, 1), forest(1, 1 << 23)] {
+    let many = Forest { trees: 1 << 24, ..forest(2, 3) };
+    for large in [forest(1 << 20, 1), forest(1, 1 << 23), many] {
         assert!(matches!(plan(large), Err(Error::Misuse(_))));
     }
 }

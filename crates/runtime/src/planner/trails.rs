@@ -81,7 +81,7 @@ pub(super) struct Through<'a> {
     before: Vec<Least>,
     /// From each step to the end, by who sent last before it.
     rest: Vec<Least>,
-    /// Of the best ways.
+    /// Seconds of the best ways.
     least: f64,
 }
 

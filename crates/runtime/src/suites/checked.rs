@@ -166,7 +166,8 @@ impl<'a> Layers<'a> {
         let of_all =
             |window| repeated(windows(window), self.graph.input_of(node, 0).len(), self.batch);
         if let Some(ops::SumPool(window)) = node.op.get() {
-            return Ok(Operand { from, sums: Some(summed(sums, of_all(window))) });
+            let sums = summed(sums, of_all(window)).map_err(|error| at(&node.name, error))?;
+            return Ok(Operand { from, sums: Some(sums) });
         }
         // Maxima and clips never turn the order of two values, so they commute. What is clipped or pooled must
         // not be read by anything else, since circuits make one result.
@@ -206,17 +207,39 @@ impl<'a> Layers<'a> {
     }
 }
 
+/// Most positions that sums of sums add up: a client lists those of a server that it does not trust.
+const MOST_SUMMED: usize = 1 << 24;
+
 /// The positions that sums of windows of sums add up.
-fn summed(sums: Option<Vec<Vec<usize>>>, windows: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    let Some(sums) = sums else { return windows };
-    let all = |window: &Vec<usize>| {
+fn summed(sums: Option<Vec<Vec<usize>>>, windows: Vec<Vec<usize>>) -> Result<Vec<Vec<usize>>> {
+    let Some(sums) = sums else { return Ok(windows) };
+    let joined = |window: &Vec<usize>| -> Vec<usize> {
         window.iter().filter_map(|at| sums.get(*at)).flatten().copied().collect()
     };
-    windows.iter().map(all).collect()
+    let counts = windows.iter().flatten().filter_map(|at| sums.get(*at)).map(Vec::len);
+    if counts.fold(0, usize::saturating_add) > MOST_SUMMED {
+        let why = format!("averages of averages of more than {MOST_SUMMED} values; pool once");
+        return Err(Error::misuse(why));
+    }
+    Ok(windows.iter().map(joined).collect())
 }
 
 fn refused(node: &Node, what: &str) -> Error {
     let advice = "models that are secure against their client have only convolutions, fully connected layers, ReLUs, \
                   pools and residual sums, or only decision trees, so far; compile this one without --secure-against client";
     at(&node.name, Error::misuse(format!("{what}: {advice}")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_sums_are_listed_up_to_a_bound() {
+        let sums = |of: usize| Some(vec![(0..of).collect(), vec![1]]);
+        assert_eq!(summed(sums(3), vec![vec![0, 1]]).unwrap(), [vec![0, 1, 2, 1]]);
+        let windows = vec![vec![0; 1 << 12]; 1 << 5];
+        assert!(matches!(summed(sums(1 << 8), windows), Err(Error::Misuse(_))));
+    }
 }

@@ -20,6 +20,9 @@ const MOST_BITS: usize = 63;
 /// offers before it trusts that server.
 const MOST_COMPARISONS: usize = 1 << 14;
 const MOST_VALUES: usize = 1 << 20;
+/// Most comparisons of all trees of a run, and most positions that its results add up: more than fits a run, but listed
+/// before that is known.
+const MOST_LISTED: usize = 1 << 24;
 
 /// Trees of one shape and what their leaves are worth: public sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +121,13 @@ impl Checked {
             return Err(Error::misuse(format!(
                 "trees of {comparisons} comparisons and {values} values, more than {MOST_COMPARISONS} and \
                  {MOST_VALUES}; train smaller trees, and merge rare categories"
+            )));
+        }
+        let added = forest.values.saturating_mul(forest.parts());
+        if forest.trees.saturating_mul(comparisons.max(added)) > MOST_LISTED {
+            return Err(Error::misuse(format!(
+                "{} trees of {comparisons} comparisons in a run; use fewer or smaller trees, or a smaller --batch",
+                forest.trees
             )));
         }
         let bits = from.checked_sub(skip).filter(|_| from <= 64).unwrap_or(0);
