@@ -145,15 +145,20 @@ class Observer:
 
     def batches(self) -> Iterator[Tensors]:
         """Values of the tensors, batch by batch; NaN where they depend on the token that fills inputs up."""
-        if self.tokens is None and not self.masked:
+        if (self.tokens is None and not self.masked) or not self.filled().any():
             yield from self.model.batches(self.x)
             return
         for values, changed in zip(self.model.batches(self.x), self.model.batches(self.others()), strict=True):
             yield {name: settled(values[name], changed[name]) for name in values}
 
+    def filled(self) -> NDArray[np.bool_]:
+        """Which positions (N, 1, positions) of the inputs only fill them up."""
+        filled: NDArray[np.bool_] = self.x[:, -1:] == 0
+        return filled
+
     def others(self) -> NDArray[np.float32]:
         """The inputs with something else where they are filled up: another token, or states turned round."""
-        other, filled = self.x.copy(), self.x[:, -1:] == 0
+        other, filled = self.x.copy(), self.filled()
         read = self.x[:, : -self.masks]
         changed = read[:, ::-1] if self.tokens is None else (read + self.tokens // 2) % self.tokens
         other[:, : -self.masks] = np.where(filled, changed, read)
