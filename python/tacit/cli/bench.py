@@ -22,7 +22,7 @@ from tacit.cli.bench_options import (
 )
 from tacit.cli.expand import expand
 from tacit.cli.options import AsJson, ModelFile, Network, Suite, Transfers
-from tacit.cli.writing import LEARNT, LINK
+from tacit.cli.writing import LEARNT, planned_for_link
 from tacit.data.examples import load
 from tacit.errors import MisuseError
 from tacit.fleet.simulation import prices
@@ -224,10 +224,10 @@ def decoder(
     """Measure a token of a language model that was compiled with --context: two processes over TLS.
 
     The client learns the best next token and nothing else. Bytes and rounds of a step do not depend on the tokens.
-    Layers run as is soonest done on this machine, or on --network. What is prepared for several tokens together is
+    Layers run as is soonest done in a local network, or on --network. What is prepared for several tokens together is
     counted with the first one, and in the mean over many tokens, which is planned.
     """
-    pair = replace(options, reveal=LEARNT, network=options.network or LINK).planned(Model(model))
+    pair = planned_for_link(replace(options, reveal=LEARNT).planned(Model(model)))
     with terminal.progress("measuring") as advance:
         content = bench_decoder(pair, context, tokens, advance)
     if json:

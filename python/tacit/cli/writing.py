@@ -15,13 +15,14 @@ from tacit.model import Model
 from tacit.report import terminal
 from tacit.session.client import Session
 from tacit.session.generate import Piece, runs
+from tacit.session.pair import Pair
 
 TOKENS = 32
 MOST_TOKENS = 4096
 LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
-LINK = "loopback"
-"""The link between two processes of one machine, which a model of many layers is worth planning for."""
+LINK = "lan"
+"""What a session on this machine is planned for: a plan for loopback weighs bytes so little that it moves many more."""
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
@@ -64,14 +65,19 @@ def text_of(model: Model) -> Text:
     return model.text
 
 
+def planned_for_link(pair: Pair) -> Pair:
+    """The pair, which plans for `LINK` and imitates nothing, where no network is imitated."""
+    return pair if pair.network is not None else replace(pair, link=LINK)
+
+
 @contextmanager
 def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[Session]:
     """A session of both parties on this machine, in which the client learns the next token and nothing else.
 
-    Layers run as is soonest done on this machine, where no other network is named.
+    Layers run as is soonest done in a local network, where no other one is named.
     """
     patience = max(options.timeout, PATIENCE_SECONDS)
-    pair = replace(options, reveal=LEARNT, network=options.network or LINK, timeout=patience).planned(model)
+    pair = planned_for_link(replace(options, reveal=LEARNT, timeout=patience).planned(model))
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
 

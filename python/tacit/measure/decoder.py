@@ -58,6 +58,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "protocol": _core.PROTOCOL,
         "threads": pair.threads,
         "network": pair.network,
+        "link": pair.link,
         "context": steps.context,
         "tokens": tokens,
         "first": {"bytes": costs[0].bytes, "rounds": costs[0].rounds, "seconds": seconds[0]},

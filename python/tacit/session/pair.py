@@ -34,7 +34,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Pair:
-    """How to run a model between two processes over loopback; without a `batch` in the one that suits the inputs."""
+    """How to run a model between two processes over loopback; without a `batch` in the one that suits the inputs.
+
+    `network` is imitated and planned for. A `link` in its place is planned for, and nothing is imitated.
+    """
 
     model: Model
     reveal: str = "output"
@@ -47,6 +50,7 @@ class Pair:
     accept_leakage: bool = False
     protocols: str = "auto"
     post_quantum: bool = False
+    link: str | None = None
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -96,7 +100,8 @@ class Pair:
 
     def terms(self, inputs: int) -> Terms:
         """What a session with so many inputs is planned by."""
-        terms = Terms(self.reveal, self.ot, self.network, self.offline, self.batch or 1, self.protocols, inputs)
+        network = self.network or self.link
+        terms = Terms(self.reveal, self.ot, network, self.offline, self.batch or 1, self.protocols, inputs)
         return replace(terms, post_quantum=self.post_quantum)
 
     def suited_batch(self, inputs: int) -> int:
@@ -113,6 +118,8 @@ class Pair:
             command += ["--threads", str(self.threads)]
         if self.network is not None:
             command += ["--network", self.network]
+        elif self.link is not None:
+            command += ["--link", self.link]
         if self.accept_leakage:
             command.append("--accept-leakage")
         if self.post_quantum:
