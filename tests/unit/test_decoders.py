@@ -188,3 +188,12 @@ def test_the_model_of_the_demo_knows_the_capital_of_france() -> None:
             assert len(ids) < start + 16
     assert len(told.tokens) == 24
     assert reading.decode(ids[start:]) == "The capital of France is Paris."
+
+
+def test_tokens_may_be_read_one_by_one_behind_what_was_kept() -> None:
+    of, kept = Config(Path("d"), config()), {}
+    first = logits(of, weights(), [3, 1, 4, 1, 5])
+    one_by_one = np.concatenate([logits(of, weights(), [token], kept) for token in (3, 1, 4)])
+    rest = logits(of, weights(), [1, 5], kept)
+    np.testing.assert_allclose(np.concatenate([one_by_one, rest]), first, rtol=1e-4, atol=1e-5)
+    assert kept["0.key"].shape[1] == 5

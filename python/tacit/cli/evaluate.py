@@ -48,6 +48,15 @@ def evaluate(
         str | None,
         typer.Option(metavar="COLUMN", help="Of a table: the column of the library's own scores, to compare with."),
     ] = None,
+    answers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Of a language model: each line of a .txt file is a prompt, and what is looked at are the float "
+            "model's answers of up to N tokens. Without it the lines themselves are.",
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run.
@@ -63,6 +72,9 @@ def evaluate(
     With --server a private run goes to a server elsewhere, or to all servers behind the door of a fleet, in sessions of
     --inputs, --workers at a time; what breaks off is tried again, and --results keeps what is done.
 
+    Of language models compiled with --context: how often the best next token is the float model's, and how well both
+    foresee the texts (perplexity).
+
     Of rows of a table with --target: accuracy, area under the ROC curve, log loss and the statistic of Kolmogorov and
     Smirnov of classifiers; root mean square error, mean absolute error and R2 of estimates.
     """
@@ -73,7 +85,7 @@ def evaluate(
         if isinstance(given, Examples) and kept:
             content = tables.evaluate(mode, pair, given, tables.Columns(target, expected), advance)
         else:
-            reference = evaluation.Reference(source, metric)
+            reference = evaluation.Reference(source, metric, answers)
             content = evaluation.evaluate(mode, pair, given, reference, advance)
     if json:
         terminal.emit_json(content)

@@ -12,7 +12,7 @@ from tacit.data.corpus import load as load_texts
 from tacit.data.examples import Examples, load_one
 from tacit.data.tables import is_table
 from tacit.errors import MisuseError
-from tacit.measure import quality, similarity
+from tacit.measure import quality, similarity, writing
 from tacit.measure.quality import Metric
 from tacit.measure.similarity import reader
 from tacit.model import Model, Progress
@@ -26,10 +26,11 @@ MEASURES = ("f1", "matthews", "pearson", "spearman", "label_rmse", "label_r2")
 
 
 class Reference(NamedTuple):
-    """The float model that results are compared with, and how."""
+    """The float model that results are compared with, and how; of language models its `answers` of so many tokens."""
 
     source: Path | None = None
     metric: Metric = "auto"
+    answers: int | None = None
 
 
 ALONE = Reference()
@@ -59,7 +60,13 @@ def evaluate(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Examples in a `mode`, plain (the float model), simulate or private, compared with the float model if known."""
-    source, metric = reference
+    source, metric, answers = reference
+    if isinstance(given, Corpus) and pair.model.text is not None and pair.model.text.decoding is not None:
+        if mode != "simulate" or source is None:
+            raise MisuseError("a language model is evaluated with --mode simulate and --model DIR or M.gguf")
+        return writing.evaluate(pair.model, given.texts, source, answers, progress)
+    if answers is not None:
+        raise MisuseError("--answers is for language models and texts (.txt)")
     if isinstance(given, Corpus):
         if metric not in ("auto", "embedding"):
             raise MisuseError(f"--metric {metric} is not for sentence embeddings; take embedding")
@@ -105,7 +112,7 @@ def simulated(
     began = monotonic()
     outputs = model.real(model.simulate(examples.x, progress))
     content = {"mode": "simulate", "model": str(model.path), **scored(outputs, examples, began)}
-    source, metric = reference
+    source, metric, _ = reference
     if source is None:
         return content
     wanted = floats(source, examples, model)
@@ -129,7 +136,7 @@ def private(
     done = pair.run(examples.x, examples.y, progress)
     outputs = done.prediction.logits
     content = {"mode": "private", **done.report, **({} if outputs is None else measured(outputs, examples))}
-    source, metric = reference
+    source, metric, _ = reference
     if source is None or outputs is None:
         return content
     return {**content, "source": str(source), **near(metric, outputs, floats(source, examples, pair.model), pair.model)}

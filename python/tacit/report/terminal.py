@@ -176,6 +176,8 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         if "agreement" in report:
             by_chance = f", {report['stochastic_agreement']:.2%} with stochastic rounding"
             yield f"labels equal to the float model's: {report['agreement']:.2%}{by_chance}"
+    elif "positions" in report:
+        yield from writing_lines(report)
     elif "agreement" in report and "embeddings" not in report:
         yield f"labels equal to the interpreter's: {report['agreement']:.2%}"
     yield from similarity_lines(report)
@@ -189,6 +191,19 @@ def quality_lines(report: dict[str, Any]) -> Iterator[str]:
         for party in ("client", "server"):
             memory = size(report["peak_memory_bytes"][party])
             yield f"{party}: {duration(report['cpu_seconds'][party])} CPU, {memory} peak memory"
+
+
+def writing_lines(report: dict[str, Any]) -> Iterator[str]:
+    """How often a language model's best token is the float model's, and how well both foresee texts."""
+    exact, drawn = report["agreement"], report["stochastic_agreement"]
+    yield (
+        f"best tokens equal to the float model's at {report['positions']} positions: {exact:.2%}, "
+        f"{drawn:.2%} with stochastic rounding"
+    )
+    yield (
+        f"perplexity: {report['perplexity']:.3f}, {report['stochastic_perplexity']:.3f} with stochastic rounding; "
+        f"of the float model {report['float_perplexity']:.3f}"
+    )
 
 
 def similarity_lines(report: dict[str, Any]) -> Iterator[str]:

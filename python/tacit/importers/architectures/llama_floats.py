@@ -87,15 +87,22 @@ def begun(config: Config, weights: Weights, tokens: Sequence[int]) -> dict[str, 
 
 
 def states(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[str, Array]) -> Array:
-    """States (tokens, hidden) behind the last norm; keys and values are added to `kept`."""
+    """States (tokens, hidden) behind the last norm, of tokens that follow those whose keys and values are `kept`.
+
+    Their own keys and values are added to `kept`, by the layer (see `begun`).
+    """
     x: Array = weights["embed_tokens.weight"][list(tokens)].astype(np.float32)
-    cosine, sine = turns(config, range(len(tokens)))
-    later = np.triu(np.full((len(tokens), len(tokens)), -np.inf, np.float32), 1)
+    start = kept["0.key"].shape[1] if kept else 0
+    end = start + len(tokens)
+    cosine, sine = turns(config, range(start, end))
+    later = np.triu(np.full((len(tokens), end), -np.inf, np.float32), 1 + start)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layers.{layer}"
         read = normed(config, x, weights[f"{at}.input_layernorm.weight"])
         query, key, value = (heads(config, dense(weights, f"{at}.self_attn.{role}_proj", read)) for role in "qkv")
         query, key = turned(query, cosine, sine), turned(key, cosine, sine)
+        earlier = [kept[f"{layer}.{role}"] for role in ("key", "value")] if start else [key[:, :0], value[:, :0]]
+        key, value = np.concatenate([earlier[0], key], axis=1), np.concatenate([earlier[1], value], axis=1)
         kept[f"{layer}.key"], kept[f"{layer}.value"] = key, value
         scores = query @ key.transpose(0, 2, 1) + later
         power = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -116,8 +123,11 @@ def heads(config: Config, x: Array) -> Array:
     return np.repeat(split, of.heads // len(split), axis=0)
 
 
-def logits(config: Config, weights: Weights, tokens: Sequence[int]) -> Array:
-    """A number for each token (tokens, vocabulary) that may come after each of `tokens`."""
+def logits(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[str, Array] | None = None) -> Array:
+    """A number for each token (tokens, vocabulary) that may come after each of `tokens`.
+
+    The tokens follow those whose keys and values are `kept`, and theirs are added; without it they are the first.
+    """
     kernel = "lm_head.weight" if "lm_head.weight" in weights else "embed_tokens.weight"
-    found: Array = states(config, weights, tokens, {}) @ weights[kernel].T
+    found: Array = states(config, weights, tokens, {} if kept is None else kept) @ weights[kernel].T
     return found

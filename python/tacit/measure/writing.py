@@ -1,0 +1,151 @@
+"""A language model over texts: how often its best token is the float model's, and how well both foresee the texts."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.compiler.prompts import prompting
+from tacit.compiler.reading import Reading
+from tacit.data.text import Text
+from tacit.errors import MisuseError
+from tacit.importers.architectures.config import Config
+from tacit.importers.architectures.graph import Weights
+from tacit.importers.architectures.llama_floats import logits
+from tacit.importers.gguf.directory import as_directory
+from tacit.importers.huggingface import load
+from tacit.model import Model, Progress, processors
+
+CHANCE = 0
+"""Where the rounding of the default protocols begins to be drawn."""
+Scores = NDArray[np.float64]
+
+
+class Following(NamedTuple):
+    """Tokens of a text behind the beginning of all prompts. The last token of the first `given` foretells the next."""
+
+    tokens: tuple[int, ...]
+    given: int
+
+
+class Foretold(NamedTuple):
+    """At each position: the best token, and the natural logarithm of the probability of the one that does follow."""
+
+    best: NDArray[np.int64]
+    surprise: Scores
+
+    @classmethod
+    def of(cls, scores: Scores, text: Following) -> "Foretold":
+        """What scores (tokens of the text but the last, vocabulary) foretell."""
+        looked = scores[text.given - 1 :].astype(np.float64)
+        looked -= looked.max(axis=1, keepdims=True)
+        actual = np.array(text.tokens[text.given :])
+        surprise = np.log(np.exp(looked).sum(axis=1)) - looked[np.arange(len(actual)), actual]
+        return cls(looked.argmax(axis=1), surprise)
+
+    @classmethod
+    def joined(cls, parts: "Iterable[Foretold]") -> "Foretold":
+        """All positions of all texts."""
+        every = list(parts)
+        return cls(np.concatenate([one.best for one in every]), np.concatenate([one.surprise for one in every]))
+
+    @property
+    def perplexity(self) -> float:
+        """The exponential of the mean surprise."""
+        return float(np.exp(self.surprise.mean()))
+
+
+def evaluate(
+    model: Model, texts: Sequence[str], source: Path, answers: int | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Positions of texts under the float model in `source`, the interpreter, and the interpreter with drawn rounding.
+
+    Each text stands behind the beginning of all prompts, by itself; what does not fit the model's context is a text of
+    its own. With `answers` texts are prompts instead, and the positions are those of the float model's own best
+    answers, of at most so many tokens each, with the token that stops an answer.
+
+    `agreement` and `stochastic_agreement` are the parts of positions at which the best token is the float model's,
+    `perplexity`, `stochastic_perplexity` and `float_perplexity` the exponentials of the mean of -log p of the token
+    that follows. Raises `MisuseError` for a model that reads no text step by step.
+    """
+    text = model.text
+    if text is None or text.decoding is None or text.decoding.steps is None:
+        raise MisuseError(f"{model.path} does not write token by token; compile a language model with --context N")
+    began, around = monotonic(), Reading(prefix=text.decoding.before, suffix=text.decoding.after)
+    with as_directory(source) as folder:
+        _, config, weights = load(folder)
+        floats = Floats(config, weights, prompting(folder, around).tokens)
+        if answers is None:
+            read = [text.plain.encode(one, add_special_tokens=False).ids for one in texts]
+            looked = [piece for ids in read for piece in pieces(ids, text.decoding.steps.context)]
+        else:
+            looked = [floats.answered(text.prompt(one), answers, text.decoding.stops) for one in texts]
+        looked = [one for one in looked if len(one.tokens) > one.given]
+        if not looked:
+            raise MisuseError("the texts have no position at which a token follows another; give longer ones")
+        wanted = Foretold.joined(floats.foretold(one) for one in looked)
+    done = [0]
+
+    def run(task: tuple[Following, int | None]) -> Foretold:
+        found = foretold(model, text, *task)
+        done[0] += 1
+        if progress is not None:
+            progress(done[0], 2 * len(looked))
+        return found
+
+    with ThreadPoolExecutor(processors(), "tacit-simulate") as pool:
+        exact, drawn = (Foretold.joined(pool.map(run, [(one, seed) for one in looked])) for seed in (None, CHANCE))
+    return {
+        "mode": "simulate",
+        "model": str(model.path),
+        "source": str(source),
+        "inputs": len(texts),
+        "positions": len(wanted.best),
+        "agreement": float((exact.best == wanted.best).mean()),
+        "stochastic_agreement": float((drawn.best == wanted.best).mean()),
+        "perplexity": exact.perplexity,
+        "stochastic_perplexity": drawn.perplexity,
+        "float_perplexity": wanted.perplexity,
+        "seconds": monotonic() - began,
+    }
+
+
+def pieces(tokens: Sequence[int], context: int) -> list[Following]:
+    """A text in parts that fit the context."""
+    size = context + 1
+    return [Following(tuple(tokens[start : start + size]), 1) for start in range(0, len(tokens), size)]
+
+
+def foretold(model: Model, text: Text, following: Following, seed: int | None) -> Foretold:
+    """What the interpreter foretells of a text; with a `seed` rounding is drawn."""
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(following.tokens[:-1], text.sequence, text.pad))
+    return Foretold.of(model.real(model.simulate(x, seed=seed)), following)
+
+
+class Floats:
+    """The float model behind the beginning of all prompts."""
+
+    def __init__(self, config: Config, weights: Weights, beginning: Sequence[int]) -> None:
+        """Keys and values of the beginning are computed once."""
+        self.config, self.weights = config, weights
+        self.kept: dict[str, NDArray[np.float32]] = {}
+        if beginning:
+            logits(config, weights, beginning, self.kept)
+
+    def foretold(self, following: Following) -> Foretold:
+        """What the float model foretells of a text."""
+        found = logits(self.config, self.weights, following.tokens[:-1], dict(self.kept))
+        return Foretold.of(found.astype(np.float64), following)
+
+    def answered(self, prompt: Sequence[int], most: int, stops: Sequence[int]) -> Following:
+        """A prompt with its best answer: at most so many tokens, or up to one that stops."""
+        kept, tokens, read = dict(self.kept), list(prompt), 0
+        while len(tokens) < len(prompt) + most and (read == 0 or tokens[-1] not in stops):
+            tokens.append(int(logits(self.config, self.weights, tokens[read:], kept)[-1].argmax()))
+            read = len(tokens) - 1
+        return Following(tuple(tokens), len(prompt))
