@@ -107,3 +107,54 @@ def gguf(path: Path, values: dict[str, Any], tensors: dict[str, tuple[tuple[int,
         start = len(body)
     path.write_bytes(head + b"\0" * (-len(head) % 32) + body)
     return path
+
+
+def gpt2_config(**changed: Any) -> dict[str, Any]:
+    """The configuration of a GPT-2 of two layers, whose tokens are bytes."""
+    fields = {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "n_embd": WIDTH,
+        "n_head": HEADS,
+        "n_layer": LAYERS,
+        "n_positions": 24,
+        "layer_norm_epsilon": 1e-5,
+        "vocab_size": VOCABULARY,
+        "bos_token_id": 1,
+        "eos_token_id": 1,
+    }
+    return {**fields, **changed}
+
+
+def gpt2_weights(seed: int = 0) -> Weights:
+    """Random weights, without the family's prefix; those of dense layers are (inputs, outputs)."""
+    rng = np.random.default_rng(seed)
+
+    def matrix(*shape: int) -> NDArray[np.float32]:
+        return (rng.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32)
+
+    def norm(name: str) -> Weights:
+        return {f"{name}.weight": rng.uniform(0.5, 2, WIDTH), f"{name}.bias": rng.normal(size=WIDTH) / 4}
+
+    found = {"wte.weight": rng.normal(size=(VOCABULARY, WIDTH)) / 2, "wpe.weight": rng.normal(size=(24, WIDTH)) / 4}
+    found |= norm("ln_f")
+    for layer in range(LAYERS):
+        at = f"h.{layer}"
+        found |= norm(f"{at}.ln_1") | norm(f"{at}.ln_2")
+        for name, inputs, outputs in (
+            ("attn.c_attn", WIDTH, 3 * WIDTH),
+            ("attn.c_proj", WIDTH, WIDTH),
+            ("mlp.c_fc", WIDTH, 4 * WIDTH),
+            ("mlp.c_proj", 4 * WIDTH, WIDTH),
+        ):
+            found |= {f"{at}.{name}.weight": matrix(inputs, outputs), f"{at}.{name}.bias": rng.normal(size=outputs) / 4}
+    return {name: np.asarray(value, np.float32) for name, value in found.items()}
+
+
+def gpt2_directory(folder: Path, **changed: Any) -> Path:
+    """A directory of Hugging Face with a GPT-2."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(gpt2_config(**changed)), encoding="utf-8")
+    save_file({f"transformer.{name}": value for name, value in gpt2_weights().items()}, folder / "model.safetensors")
+    tokenizer().save(str(folder / "tokenizer.json"))
+    return folder

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from tacit.compiler.prompts import prompting
 from tacit.data import corpus
-from tacit.data.decoding import Steps
 from tacit.data.text import Pooling, Text
 from tacit.errors import MisuseError
 from tacit.importers.huggingface import (
@@ -22,7 +21,7 @@ from tacit.importers.huggingface import (
     padding,
     pooling_of,
     public_embedding,
-    rotary_of,
+    steps_of,
 )
 from tacit.importers.source import Source
 
@@ -82,10 +81,9 @@ def describe(source: Path, graph: Source, reading: Reading) -> Text:
             text = replace(text, labels=class_labels(source))
         if not graph.masked:
             return text
-        tables = public_embedding(source, text.sequence)
+        tables = public_embedding(source, text.sequence, reading.context is not None)
         if decoding is not None and reading.context is not None:
-            one = float(np.abs(tables.words).max())
-            decoding = replace(decoding, steps=Steps(reading.context, *rotary_of(source), one))
+            decoding = replace(decoding, steps=steps_of(source, reading.context, tables))
         return replace(text, embedding=tables.digest, tables=tables, decoding=decoding)
     pad = padding(folder) if is_directory_of_model(folder) else 0
     return Text(content, graph.input_shape[1], exported(graph), False, pad)
@@ -109,7 +107,8 @@ def of_text(
     inputs = examples(text, list(texts)[:MOST_TEXTS]) if x is None else x
     known = (0.0, float(len(tables[0]) - 1)) if tables else None
     if text.decoding is not None and text.tables is not None:
-        known = float(text.tables.words.min()), float(text.tables.words.max())
+        parts = text.tables.words, text.tables.places
+        known = sum(float(part.min()) for part in parts), sum(float(part.max()) for part in parts)
     return replace(options, activation_bits=bits, weight_bits=weight_bits), inputs, known
 
 
@@ -125,7 +124,8 @@ def examples(text: Text, texts: Sequence[str]) -> NDArray[np.float32]:
     steps = text.decoding.steps
     most = max(1, (text.sequence if steps is None else steps.context) // 2)
     answers = [text.plain.encode(one, add_special_tokens=False).ids[:most] for one in (*texts[1:], texts[0])]
-    ids = [[*text.prompt(one), *answer] for one, answer in zip(texts, answers, strict=True)]
+    both = zip(texts, answers, strict=True)
+    ids = [text.decoding.cut([*text.prompt(one), *answer]) for one, answer in both]
     answered = np.concatenate([text.decoding.inputs(one, text.sequence, text.pad) for one in ids])
     # Steps of a prompt with its answer begin with those of the prompt.
     alone = [text.tokens(texts).x] if steps is None else []

@@ -18,39 +18,55 @@ class Steps:
     """Inputs of a model that reads one token at a time and keeps keys and values of `context` earlier ones.
 
     Positions turn pairs of a head's `width` values by angles of the `base`; `unit` stands for 1 among their cosines.
+    Or they are learned, `places` of them: then `width` is 0, and the embedding has one for each.
     """
 
     context: int
-    width: int
-    base: float
-    unit: float
+    width: int = 0
+    base: float = 1.0
+    unit: float = 1.0
+    places: int = 0
 
     @classmethod
     def of(cls, content: Any) -> Self:
         """What `content` says; raises `KeyError` or `TypeError` for JSON without the fields."""
-        found = cls(content["context"], content["width"], float(content["base"]), float(content["unit"]))
-        sound = all(isinstance(number, int) and number > 0 for number in (found.context, found.width))
+        learned = "places" in content
+        turned = () if learned else (content["width"], float(content["base"]), float(content["unit"]))
+        found = cls(content["context"], places=content["places"]) if learned else cls(content["context"], *turned)
+        numbers = found.context, found.places if learned else found.width
+        sound = all(isinstance(number, int) and number > 0 for number in numbers)
         sound = sound and found.context <= MOST_CONTEXT and found.width % 2 == 0
         if not sound or not np.isfinite((found.base, found.unit)).all() or min(found.base, found.unit) <= 0:
-            raise MisuseError("text: `steps` must have a context, an even width, a base and a unit")
+            raise MisuseError("text: `steps` must have a context, and an even width, a base and a unit, or places")
         return found
 
     def to_json(self) -> dict[str, Any]:
         """The fields, as `of` reads them."""
+        if self.places:
+            return {"context": self.context, "places": self.places}
         return {"context": self.context, "width": self.width, "base": self.base, "unit": self.unit}
 
     def placed(self, token: int, before: int, beginning: int) -> NDArray[np.float32]:
         """An input (rows, 1) of the `token` with `before` tokens between it and the beginning.
 
-        Below the token are cosines and sines of its position, and what it attends to: 1 for the beginning, for as many
-        of the last `context` tokens as there are, and for itself.
+        Below the token are cosines and sines of its position, or the number of a learned one, and what it attends to:
+        1 for the beginning, for as many of the last `context` tokens as there are, and for itself. Raises `MisuseError`
+        for a position that was not learned.
         """
-        frequencies = self.base ** (-np.arange(0, self.width, 2) / self.width)
-        cosine, sine = (turn((beginning + before) * frequencies) * self.unit for turn in (np.cos, np.sin))
         last = min(before, self.context)
         mask = [np.ones(beginning), np.zeros(self.context - last), np.ones(last + 1)]
-        rows = np.concatenate([[token], cosine, cosine, -sine, sine, *mask])
+        rows = np.concatenate([[token], *self.position(beginning + before), *mask])
         return rows[:, None].astype(np.float32)
+
+    def position(self, place: int) -> list[NDArray[np.float64]]:
+        """What an input says of the position of its token."""
+        if self.places:
+            if place >= self.places:
+                raise MisuseError(f"the model has {self.places} positions; ask it in shorter texts")
+            return [np.array([place], np.float64)]
+        frequencies = self.base ** (-np.arange(0, self.width, 2) / self.width)
+        cosine, sine = (turn(place * frequencies) * self.unit for turn in (np.cos, np.sin))
+        return [cosine, cosine, -sine, sine]
 
 
 @dataclass(frozen=True)
@@ -91,6 +107,11 @@ class Decoding:
     def rows(self, sequence: int) -> int:
         """The rows of an input of so many tokens: tokens, and what the module of architectures says of masks."""
         return 2 + self.beginning + sequence
+
+    def cut(self, ids: Sequence[int]) -> list[int]:
+        """The first of the tokens of a text, as many as have a position."""
+        places = 0 if self.steps is None else self.steps.places
+        return list(ids[: places - self.beginning]) if places else list(ids)
 
     def inputs(self, ids: Sequence[int], sequence: int, pad: int) -> NDArray[np.float32]:
         """All inputs (N, rows, sequence) that the tokens `ids` of one text take, in order: one, or one for each."""

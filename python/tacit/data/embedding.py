@@ -24,7 +24,7 @@ class Embedding:
     """Hidden states of tokens: a norm of rows of `words` (V, H; float16) plus `places` (S, H).
 
     `places` has positions and the first token type added up; `weight` and `bias` (H) are the norm's, and None where
-    there is no norm.
+    there is no norm. Where inputs are steps of one token, and positions are learned, `places` has them all.
     """
 
     words: NDArray[np.float16] = field(repr=False)
@@ -34,15 +34,20 @@ class Embedding:
     epsilon: float
 
     def inputs(self, ids: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Inputs (N, H + 1, S) of tokens above their mask (N, 2, S): hidden states, channels first, above the mask."""
+        """Inputs (N, H + 1, S) of tokens above their mask (N, 2, S): hidden states, channels first, above the mask.
+
+        Steps have the number of their position below the token.
+        """
         tokens = ids[:, 0].astype(np.int64)
         if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(self.words):
             raise MisuseError(
                 f"a token is not among the {len(self.words)} of the embedding; is this model's own file used?"
             )
-        placed = self.words[tokens].astype(np.float32) + self.places
-        states = self.normalised(placed)
-        return np.ascontiguousarray(np.concatenate([states.transpose(0, 2, 1), ids[:, 1:]], axis=1, dtype=np.float32))
+        stepped = len(self.places) > tokens.shape[1]
+        places = self.places[ids[:, 1].astype(np.int64)] if stepped else self.places
+        states = self.normalised(self.words[tokens].astype(np.float32) + places)
+        below = ids[:, 2:] if stepped else ids[:, 1:]
+        return np.ascontiguousarray(np.concatenate([states.transpose(0, 2, 1), below], axis=1, dtype=np.float32))
 
     def normalised(self, placed: NDArray[np.float32]) -> NDArray[np.float32]:
         """States (N, S, H) after the norm, where there is one."""
@@ -75,8 +80,8 @@ def file_of(embedding: Embedding, entries: dict[str, str]) -> bytes:
     return bytes(save(embedding.tables, {**entries, ENTRY: json.dumps({"epsilon": embedding.epsilon})}))
 
 
-def read(path: Path, digest: str, sequence: int) -> Embedding:
-    """The tables in a file; raises `MisuseError` unless they are those with this digest, for so many tokens."""
+def read(path: Path, digest: str, positions: int) -> Embedding:
+    """The tables in a file; raises `MisuseError` unless they are those with this digest, for so many positions."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -90,7 +95,7 @@ def read(path: Path, digest: str, sequence: int) -> Embedding:
             words, places = (file.get_tensor(name) for name in BOTH)
             weight, bias = (file.get_tensor(name) if name in stored else None for name in NORM)
         embedding = Embedding(words, places, weight, bias, float(options["epsilon"]))
-        sound = embedding.places.shape == (sequence, embedding.words.shape[1])
+        sound = embedding.places.shape == (positions, embedding.words.shape[1])
         sound = sound and (weight is None) == (bias is None)
         sound = sound and all(table is None or table.shape == words.shape[1:] for table in (weight, bias))
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, IndexError) as error:

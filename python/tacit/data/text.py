@@ -87,6 +87,12 @@ class Text:
         if not isinstance(self.labels, tuple) or not all(isinstance(label, str) for label in self.labels):
             refuse("labels", "a list of texts")
 
+    @property
+    def places(self) -> int:
+        """How many positions a public embedding has: those of an input, or all that a model of steps has learned."""
+        steps = None if self.decoding is None else self.decoding.steps
+        return self.sequence if steps is None or not steps.places else steps.places
+
     @cached_property
     def encoder(self) -> Any:
         """The tokenizer, which cuts and does not pad."""
@@ -292,7 +298,7 @@ def stored(path: Path, entries: Mapping[str, str]) -> Text:
     if text.embedding is None:
         return text
     holder = path if embedding.ENTRY in entries else path.with_suffix(ENDING)
-    return replace(text, tables=embedding.read(holder, text.embedding, text.sequence))
+    return replace(text, tables=embedding.read(holder, text.embedding, text.places))
 
 
 def write(path: Path, text: Text) -> None:

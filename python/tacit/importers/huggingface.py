@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from tacit.data.decoding import Steps
 from tacit.data.embedding import Embedding
 from tacit.importers.architectures import IMAGES, INSTEAD, TEXTS, image
 from tacit.importers.architectures.config import Config
@@ -23,6 +24,7 @@ HEADS: Mapping[str, Kind] = {
     "ForTokenClassification": "tokens",
     "ForQuestionAnswering": "spans",
     "ForCausalLM": "next",
+    "LMHeadModel": "next",
 }
 """Heads by the ends of the names of architectures."""
 
@@ -47,15 +49,22 @@ def read_directory(
     written = Written(config, sequence, public, beginning, context)
     if context and architecture.stepped is None:
         raise config.unsupported("steps that keep keys and values", "use a decoder, or --sequence alone")
+    if architecture.only_steps and not context:
+        raise config.unsupported("a window of tokens (--sequence)", "compile it for one token at a time (--context N)")
     return write(architecture, written, architecture.prepare(config, weights), head(config), named(config))
 
 
-def public_embedding(folder: Path, sequence: int) -> Embedding:
-    """The embedding of the encoder in `folder`; raises as `read_directory` does."""
+def public_embedding(folder: Path, sequence: int, stepped: bool = False) -> Embedding:
+    """The embedding of the model in `folder`; raises as `read_directory` does.
+
+    Positions are those of `sequence` tokens, and of a model that is `stepped` all that it has learned.
+    """
     architecture, config, weights = load(folder)
     weights = architecture.prepare(config, weights)
     tables = sound(config, architecture.tables(config, weights), sequence)
     words, places = tables.words.astype(np.float16), tables.placed(sequence)
+    if stepped and tables.places is not None:
+        places = tables.places
     if tables.norm is None:
         return Embedding(words, places, None, None, tables.epsilon)
     factor = weights[f"{tables.norm}.weight"]
@@ -68,10 +77,12 @@ def states_of(folder: Path) -> tuple[tuple[str, str], ...]:
     return states(configuration(folder))
 
 
-def rotary_of(folder: Path) -> tuple[int, float]:
-    """The width of a head of the decoder in `folder`, and the base of its rotary positions."""
+def steps_of(folder: Path, context: int, tables: Embedding) -> Steps:
+    """What inputs of the decoder in `folder` are that reads one token at a time; `tables` are its embedding."""
     config = configuration(folder)
-    return sizes(config).width, base(config)
+    if len(tables.places) > 1:
+        return Steps(context, places=len(tables.places))
+    return Steps(context, sizes(config).width, base(config), float(np.abs(tables.words).max()))
 
 
 def read_images(folder: Path) -> onnx.ModelProto:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compiler.prompts import prompting
 from tacit.compiler.reading import Reading
+from tacit.data.decoding import Decoding
 from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.importers.architectures.config import Config
@@ -77,13 +78,16 @@ def evaluate(
         raise MisuseError(f"{model.path} does not write token by token; compile a language model with --context N")
     began, around = monotonic(), Reading(prefix=text.decoding.before, suffix=text.decoding.after)
     with as_directory(source) as folder:
-        _, config, weights = load(folder)
+        architecture, config, stored = load(folder)
+        prepared = architecture.prepare(config, stored)
+        weights = {name: prepared[name] for name in prepared}
         floats = Floats(config, weights, prompting(folder, around).tokens)
         if answers is None:
             read = [text.plain.encode(one, add_special_tokens=False).ids for one in texts]
-            looked = [piece for ids in read for piece in pieces(ids, text.decoding.steps.context)]
+            size = len(text.decoding.cut(range(text.decoding.steps.context + 1)))
+            looked = [piece for ids in read for piece in pieces(ids, size)]
         else:
-            looked = [floats.answered(text.prompt(one), answers, text.decoding.stops) for one in texts]
+            looked = [floats.answered(text.prompt(one), answers, text.decoding) for one in texts]
         looked = [one for one in looked if len(one.tokens) > one.given]
         if not looked:
             raise MisuseError("the texts have no position at which a token follows another; give longer ones")
@@ -114,9 +118,8 @@ def evaluate(
     }
 
 
-def pieces(tokens: Sequence[int], context: int) -> list[Following]:
-    """A text in parts that fit the context."""
-    size = context + 1
+def pieces(tokens: Sequence[int], size: int) -> list[Following]:
+    """A text in parts of at most so many tokens."""
     return [Following(tuple(tokens[start : start + size]), 1) for start in range(0, len(tokens), size)]
 
 
@@ -142,10 +145,11 @@ class Floats:
         found = logits(self.config, self.weights, following.tokens[:-1], dict(self.kept))
         return Foretold.of(found.astype(np.float64), following)
 
-    def answered(self, prompt: Sequence[int], most: int, stops: Sequence[int]) -> Following:
-        """A prompt with its best answer: at most so many tokens, or up to one that stops."""
+    def answered(self, prompt: Sequence[int], most: int, decoding: Decoding) -> Following:
+        """A prompt with its best answer: at most so many tokens that have a position, or up to one that stops."""
         kept, tokens, read = dict(self.kept), list(prompt), 0
-        while len(tokens) < len(prompt) + most and (read == 0 or tokens[-1] not in stops):
+        longest = len(decoding.cut(range(len(prompt) + most)))
+        while len(tokens) < longest and (read == 0 or tokens[-1] not in decoding.stops):
             tokens.append(int(logits(self.config, self.weights, tokens[read:], kept)[-1].argmax()))
             read = len(tokens) - 1
         return Following(tuple(tokens), len(prompt))

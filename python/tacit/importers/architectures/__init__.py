@@ -10,6 +10,7 @@ from tacit.importers.architectures.bert import BERT, DISTILBERT, ROBERTA
 from tacit.importers.architectures.clip import CLIP_VISION
 from tacit.importers.architectures.deberta import DEBERTA
 from tacit.importers.architectures.electra import ELECTRA
+from tacit.importers.architectures.gpt2 import GPT2
 from tacit.importers.architectures.image import ImageArchitecture
 from tacit.importers.architectures.llama import LLAMA
 from tacit.importers.architectures.modernbert import MODERNBERT
@@ -25,6 +26,7 @@ TEXTS: Mapping[str, TextArchitecture] = {
     "deberta-v2": DEBERTA,
     "distilbert": DISTILBERT,
     "electra": ELECTRA,
+    "gpt2": GPT2,
     "llama": LLAMA,
     "modernbert": MODERNBERT,
     "mpnet": MPNET,

@@ -16,6 +16,14 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "relu": "Relu",
     "smu": "Smu",
 }
+ALIASES: Mapping[str, str] = {
+    "hidden_size": "n_embd",
+    "max_position_embeddings": "n_positions",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
+    "rms_norm_eps": "layer_norm_epsilon",
+}
+"""What GPT-2 calls fields that decoders have."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,10 @@ class Config:
     fields: Mapping[str, Any]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field as it stands; `default` where it is absent or null."""
+        """A field as it stands, by its own name or its alias; `default` where it is absent or null."""
         value = self.fields.get(name)
+        if value is None and name in ALIASES:
+            value = self.fields.get(ALIASES[name])
         return default if value is None else value
 
     def whole(self, name: str, default: int | None = None, least: int = 1) -> int:

@@ -28,7 +28,7 @@ from tacit.importers.architectures.llama_step import (
     unit,
 )
 from tacit.importers.architectures.modernbert import rotated
-from tacit.importers.architectures.rotation import HEAD, Rotated
+from tacit.importers.architectures.rotation import HEAD, PLACES, Rotated
 from tacit.importers.architectures.text import PENALTY, Tables, TextArchitecture, Written
 
 ALL = "all"
@@ -43,7 +43,7 @@ class Extent(NamedTuple):
     """Heads, keys and values of the beginning and its tokens, and queries of a head.
 
     A step has heads of keys only, with the queries of a group. Its `context` is how many positions states have before
-    it, of others 0, and `unit` how large 1 is among cosines.
+    it, of others 0, and `unit` how large 1 is among cosines. Without `rotary` positions are part of the embedding.
     """
 
     heads: Sizes
@@ -52,6 +52,7 @@ class Extent(NamedTuple):
     rows: int
     context: int = 0
     unit: float = 1.0
+    rotary: bool = True
 
     @property
     def each(self) -> int:
@@ -154,7 +155,8 @@ def stepped(graph: Graph, layer: int, x: str, of: Extent) -> tuple[str, str, str
     split = graph.add(
         "Reshape", f"{at}.turning.heads", flat, graph.integers("turning.heads", [1, every, 1, heads.width])
     )
-    turned = rounded(graph, f"{at}.turning", at_once(graph, f"{at}.turning", split, heads))
+    placed = at_once(graph, f"{at}.turning", split, heads) if of.rotary else split
+    turned = rounded(graph, f"{at}.turning", placed)
     query = part(graph, f"{at}.query", turned, (0, heads.heads))
     key = part(graph, f"{at}.key", turned, (heads.heads, every))
     value = rounded(graph, f"{at}.value", dense(graph, f"{at}.value", x, f"{source}.v_proj"))
@@ -212,8 +214,11 @@ def attended(graph: Graph, layer: int, shares: str, value: str, of: Extent) -> s
 
 
 def gated(graph: Graph, layer: int, x: str) -> str:
-    """What the gated dense layers add to the states."""
+    """What the dense layers add to the states: gated ones, or two with an activation between them."""
     at, source = f"layer{layer}", f"layers.{layer}.mlp"
+    if f"{source}.gate_proj.weight" not in graph.weights:
+        active = graph.add("Gelu", f"{at}.activation", dense(graph, f"{at}.wide", x, f"{source}.up_proj"))
+        return dense(graph, f"{at}.narrow", active, f"{source}.down_proj")
     gate = dense(graph, f"{at}.gate", x, f"{source}.gate_proj")
     wide = dense(graph, f"{at}.wide", x, f"{source}.up_proj")
     active = graph.add("Mul", f"{at}.activation", gate, graph.add("Sigmoid", f"{at}.sigmoid", gate))
@@ -224,16 +229,16 @@ def gated(graph: Graph, layer: int, x: str) -> str:
 def layers(graph: Graph, written: Written, x: str) -> str:
     """All layers and the last norm: the state of the last token (N, 1, hidden)."""
     config, sequence, beginning = written.config, written.sequence, len(written.beginning)
-    of, context = sizes(config), written.context
+    of, context, rotary = sizes(config), written.context, PLACES not in graph.weights
     known = begun(config, graph.weights, written.beginning)
-    if context:
+    if context and rotary:
         positions(graph, config.whole("hidden_size"), of.width)
-    else:
+    elif rotary:
         for role, value in zip(("cosine", "sine"), turns(config, range(beginning, beginning + sequence)), strict=True):
             graph.constant(f"rotary.{ALL}.{role}", value)
-    one = unit(graph.weights) if context else 1.0
+    one = unit(graph.weights) if context and rotary else 1.0
     # Keys and values of the beginning are next to those of a state.
-    extent = Extent(of, known, 0 if context else beginning, sequence, context, one)
+    extent = Extent(of, known, 0 if context else beginning, sequence, context, one, rotary)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layer{layer}"
         added = attention(graph, layer, norm(graph, config, f"{at}.first.norm", x), extent)
@@ -250,7 +255,7 @@ def heads(_config: Config) -> dict[Kind, Head]:
     """What is its own: numbers for the token that comes next."""
 
     def following(graph: Graph, x: str, _mask: str) -> str:
-        return graph.linear("next", graph.row("last", x, 0), graph.weights[HEAD], None)
+        return dense(graph, "next", graph.row("last", x, 0), HEAD.removesuffix(".weight"))
 
     return {"next": following}
 

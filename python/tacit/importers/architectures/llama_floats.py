@@ -1,4 +1,8 @@
-"""Decoders of the Llama kind in the clear: keys and values of a beginning that both parties know, and any logits."""
+"""Decoders of the Llama kind in the clear: keys and values of a beginning that both parties know, and any logits.
+
+Weights decide what a model has: embeddings of positions (`PLACES`) in place of rotary ones, and two dense layers with a
+GELU in place of gated ones.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -8,8 +12,13 @@ from numpy.typing import NDArray
 
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import Weights
+from tacit.importers.architectures.rotation import HEAD, PLACES, WORDS
 
 Array = NDArray[np.float32]
+
+HEAD_BIAS = "lm_head.bias"
+CUBIC = 0.044715
+"""Of the GELU by a hyperbolic tangent, which GPT-2 was trained with."""
 
 
 class Sizes(NamedTuple):
@@ -79,7 +88,7 @@ def begun(config: Config, weights: Weights, tokens: Sequence[int]) -> dict[str, 
     found: dict[str, Array] = {}
     if not tokens:
         return found
-    words = weights["embed_tokens.weight"]
+    words = weights[WORDS]
     if not 0 <= min(tokens) <= max(tokens) < len(words):
         config.damaged(f"the beginning has a token that is not among the {len(words)} of the model")
     states(config, weights, tokens, found)
@@ -91,10 +100,15 @@ def states(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[s
 
     Their own keys and values are added to `kept`, by the layer (see `begun`).
     """
-    x: Array = weights["embed_tokens.weight"][list(tokens)].astype(np.float32)
+    x: Array = weights[WORDS][list(tokens)].astype(np.float32)
     start = kept["0.key"].shape[1] if kept else 0
     end = start + len(tokens)
-    cosine, sine = turns(config, range(start, end))
+    if PLACES in weights:
+        x = x + weights[PLACES][start:end]
+        cosine, sine = (np.full((len(tokens), sizes(config).width), angle, np.float32) for angle in (1.0, 0.0))
+        cosine = cosine * np.float32(sizes(config).width ** -0.25)
+    else:
+        cosine, sine = turns(config, range(start, end))
     later = np.triu(np.full((len(tokens), end), -np.inf, np.float32), 1 + start)
     for layer in range(config.whole("num_hidden_layers")):
         at = f"layers.{layer}"
@@ -110,10 +124,18 @@ def states(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[s
         joined = context.transpose(1, 0, 2).reshape(len(tokens), -1)
         x = x + dense(weights, f"{at}.self_attn.o_proj", joined)
         read = normed(config, x, weights[f"{at}.post_attention_layernorm.weight"])
-        gate = dense(weights, f"{at}.mlp.gate_proj", read)
-        active = gate / (1 + np.exp(-gate)) * dense(weights, f"{at}.mlp.up_proj", read)
-        x = x + dense(weights, f"{at}.mlp.down_proj", active)
+        x = x + dense(weights, f"{at}.mlp.down_proj", active(weights, f"{at}.mlp", read))
     return normed(config, x, weights["norm.weight"])
+
+
+def active(weights: Weights, at: str, read: Array) -> Array:
+    """What the last dense layer of a block reads: a gated product, or a GELU."""
+    wide = dense(weights, f"{at}.up_proj", read)
+    if f"{at}.gate_proj.weight" not in weights:
+        found: Array = wide / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (wide + CUBIC * wide**3))).astype(np.float32)
+        return found
+    gate = dense(weights, f"{at}.gate_proj", read)
+    return np.asarray(gate / (1 + np.exp(-gate)) * wide, np.float32)
 
 
 def heads(config: Config, x: Array) -> Array:
@@ -128,6 +150,6 @@ def logits(config: Config, weights: Weights, tokens: Sequence[int], kept: dict[s
 
     The tokens follow those whose keys and values are `kept`, and theirs are added; without it they are the first.
     """
-    kernel = "lm_head.weight" if "lm_head.weight" in weights else "embed_tokens.weight"
+    kernel = HEAD if HEAD in weights else WORDS
     found: Array = states(config, weights, tokens, {} if kept is None else kept) @ weights[kernel].T
-    return found
+    return found + weights[HEAD_BIAS] if HEAD_BIAS in weights else found

@@ -18,6 +18,8 @@ Array = NDArray[np.float32]
 SEED = 0
 """The matrix is the same for all models of a width, and public."""
 WORDS, HEAD = "embed_tokens.weight", "lm_head.weight"
+PLACES = "places.weight"
+"""Embeddings of positions, where those are learned."""
 FIRST, SECOND = "input_layernorm", "post_attention_layernorm"
 READING = {"q_proj": FIRST, "k_proj": FIRST, "v_proj": FIRST, "gate_proj": SECOND, "up_proj": SECOND}
 """Layers that read states behind a norm, and that norm."""
@@ -66,7 +68,7 @@ class Rotated(Mapping[str, Array]):
             own = self.weights[HEAD if HEAD in self.weights else WORDS]
             return self.read(own, LAST)
         value = self.weights[name]
-        if name == WORDS:
+        if name in (WORDS, PLACES):
             return value @ self.turn
         if name.endswith(FACTORS):
             return np.ones_like(value)

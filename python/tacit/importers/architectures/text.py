@@ -73,7 +73,8 @@ class TextArchitecture:
     embeddings, `layers` writes everything from normalised embeddings (N, sequence, width) to states, and `heads` are
     those that other architectures do not have, of sequence classification at least. What `decodes` gives one state,
     that of the last token (N, 1, width). `prepare` gives the weights that all of these read, those of a model that
-    says the same. `stepped` gives rows of a step's input between the embedding and the mask, where there are steps.
+    says the same. `stepped` gives rows of a step's input between the embedding and the mask, where there are steps, and
+    a model of `only_steps` has nothing else.
     """
 
     prefix: str
@@ -84,6 +85,7 @@ class TextArchitecture:
     decodes: bool = False
     prepare: Callable[[Config, Weights], Weights] = unchanged
     stepped: Callable[[Config], int] | None = None
+    only_steps: bool = False
 
 
 def write(architecture: TextArchitecture, written: Written, weights: Weights, kind: Kind, name: str) -> onnx.ModelProto:
