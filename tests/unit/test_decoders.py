@@ -1,9 +1,11 @@
 """Decoders: what the importer makes of a directory, beside an implementation of its own in the clear."""
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from decoders import PREFIX, SUFFIX, config, directory, gguf, tokenizer, weights
@@ -12,10 +14,12 @@ from tacit.compiler.reading import Reading
 from tacit.data.decoding import Decoding
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.architectures.config import Config
+from tacit.importers.architectures.graph import EXTRA_BITS
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.gguf.directory import as_directory
 from tacit.importers.gguf.reader import read
 from tacit.importers.huggingface import load, read_directory
+from tacit.importers.onnx import extra_bits_of, import_onnx
 
 SEQUENCE = 12
 
@@ -197,3 +201,21 @@ def test_tokens_may_be_read_one_by_one_behind_what_was_kept() -> None:
     rest = logits(of, weights(), [1, 5], kept)
     np.testing.assert_allclose(np.concatenate([one_by_one, rest]), first, rtol=1e-4, atol=1e-5)
     assert kept["0.key"].shape[1] == 5
+
+
+def test_gated_products_have_more_bits_than_activations(tmp_path: Path) -> None:
+    source = import_onnx(directory(tmp_path / "d"), SEQUENCE)
+    names = {f"layer{layer}.{name}" for layer in range(2) for name in ("activation", "gated", "gated.rounded")}
+    assert source.extra_bits == dict.fromkeys(names, 2)
+    assert json.loads(source.to_json())["extra_bits"] == source.extra_bits
+
+
+def test_a_model_with_broken_extra_bits_is_refused() -> None:
+    for told, found in (('{"a": 2, "b": 0, "c": 99}', {"a": 2}), ("[]", None), ('{"a": "x"}', None), ("{", None)):
+        model = onnx.ModelProto()
+        onnx.helper.set_model_props(model, {EXTRA_BITS: told})
+        if found is None:
+            with pytest.raises(MisuseError, match="extra_bits"):
+                extra_bits_of(model)
+        else:
+            assert extra_bits_of(model) == found

@@ -7,6 +7,7 @@ use crate::source::ops::{
 use crate::source::{
     Calibration, FloatTensor, Floats, Program, Ranges, Source, SourceInput, SourceNode, SourceOp,
 };
+use std::collections::BTreeMap;
 
 /// Sizes of an encoder.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +145,7 @@ pub fn encoder(sizes: Sizes, seed: u64) -> Program {
         states: vec![],
         output,
         nodes: builder.nodes,
+        extra_bits: BTreeMap::new(),
     };
     Program { source, floats: builder.floats }
 }

@@ -1,5 +1,6 @@
 """ONNX to the source graph; with `fold`, the only module that imports `onnx`."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from tacit.errors import MisuseError, UnsupportedError
-from tacit.importers.architectures.graph import MASKS
+from tacit.importers.architectures.graph import EXTRA_BITS, MASKS
 from tacit.importers.call import Call, Shape
 from tacit.importers.casts import as_float32, read_integers
 from tacit.importers.classical import refusals, to_onnx
@@ -40,6 +41,7 @@ from tacit.importers.unified import DOMAIN
 from tacit.importers.values import fix_values
 
 OPSETS = range(7, 26)
+MOST_EXTRA_BITS = 6
 BLOCKED = "com.microsoft.nchwc."
 """The domain of operators that onnxruntime writes at ORT_ENABLE_ALL, for the processor that it runs on."""
 KNOWN = CONVERTERS.keys() | OPERATORS | REWRITES.keys()
@@ -82,7 +84,9 @@ def import_onnx(path: Path, sequence: int | None = None, public: bool = False, s
     inputs, outputs = ends
     if not outputs and source.output_shape and len(model_shape(model, signature)) > MOST_AXES:
         outputs = (Part(signature.output_name, model_shape(model, signature)),)
-    source = replace(source, inputs=inputs, outputs=outputs)
+    written = {node.output for node in source.nodes}
+    extra = {name: bits for name, bits in extra_bits_of(model).items() if name in written}
+    source = replace(source, inputs=inputs, outputs=outputs, extra_bits=extra)
     return replace(source, notes=tuple(remarks.notes), selection=selection, bounds=remarks.bounds)
 
 
@@ -125,6 +129,16 @@ def masks_of(model: onnx.ModelProto) -> int:
     return next(
         (int(entry.value) for entry in model.metadata_props if entry.key == MASKS and entry.value.isdecimal()), 1
     )
+
+
+def extra_bits_of(model: onnx.ModelProto) -> dict[str, int]:
+    """By tensor how many bits more than activations it has, of a model that was written from a directory."""
+    told = next((entry.value for entry in model.metadata_props if entry.key == EXTRA_BITS), "{}")
+    try:
+        found = json.loads(told)
+        return {str(name): int(bits) for name, bits in found.items() if 0 < int(bits) <= MOST_EXTRA_BITS}
+    except (ValueError, TypeError, AttributeError):
+        raise MisuseError(f"the entry {EXTRA_BITS} of the model is no JSON object of numbers; remove it") from None
 
 
 def import_plain(graph_name: str, model: onnx.ModelProto, signature: Signature, constants: Constants) -> Source:

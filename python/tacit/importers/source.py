@@ -143,7 +143,8 @@ class Source:
     tell people what the import chose for them, and `selection` is what they had asked for. `inputs` and `outputs` are
     the parts of the input and of the output, where they are several or have more axes than the engine has; `states` are
     kept from one example to the next. `bounds` are the smallest and the largest value that tensors of the model can
-    have, where a quantised model says it.
+    have, where a quantised model says it. `extra_bits` are by tensor what those have beyond the bits of activations
+    that need them.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Source:
     inputs: tuple[Part, ...] = ()
     outputs: tuple[Part, ...] = ()
     states: tuple[State, ...] = ()
+    extra_bits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def example_shape(self) -> tuple[int, ...]:
@@ -184,6 +186,7 @@ class Source:
             "inputs": [part.content() for part in self.inputs],
             "outputs": [part.content() for part in self.outputs],
             "states": [{"name": s.name, "shape": list(s.shape), "after": s.after} for s in self.states],
+            "extra_bits": dict(self.extra_bits),
         }
         return json.dumps(graph)
 

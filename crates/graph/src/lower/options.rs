@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+/// The widest that activations are, but for a single sum.
+pub(super) const MOST_BITS: u32 = 12;
 /// Widths of weights and activations.
-const WIDTHS: RangeInclusive<u32> = 2..=12;
+const WIDTHS: RangeInclusive<u32> = 2..=MOST_BITS;
 /// Widths of a model that is a single sum, whose results are read as numbers.
 const SUM_WIDTHS: RangeInclusive<u32> = 2..=16;
 

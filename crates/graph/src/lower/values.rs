@@ -1,5 +1,6 @@
 //! The facts about the tensors around a node that follow from the graph and from calibration.
 
+use super::options::MOST_BITS;
 use super::scale::Scales;
 use crate::error::{Error, Result};
 use crate::source::ops::{Add, AddConstant, Mask, Scale};
@@ -31,7 +32,9 @@ impl Around<'_> {
 
 impl Values for Around<'_> {
     fn activation_bits(&self) -> u32 {
-        self.scales.activation_bits
+        let bits = self.scales.activation_bits;
+        let extra = self.scales.program().source.extra_bits.get(&self.node.output);
+        extra.map_or(bits, |extra| bits.saturating_add(*extra).min(bits.max(MOST_BITS)))
     }
 
     fn inputs(&self) -> usize {

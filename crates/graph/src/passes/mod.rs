@@ -72,6 +72,7 @@ pub(crate) mod tests {
     use crate::Error;
     use crate::source::ops::{Conv, MaxPool, Relu};
     use crate::source::{FloatTensor, Floats, Source, SourceInput, SourceNode, SourceOp};
+    use std::collections::BTreeMap;
 
     /// A program on an input `x`; the output is the last node's.
     pub(crate) fn program(shape: &[usize], nodes: Vec<SourceNode>, floats: Floats) -> Program {
@@ -86,6 +87,7 @@ pub(crate) mod tests {
                 states: vec![],
                 output,
                 nodes,
+                extra_bits: BTreeMap::new(),
             },
             floats,
         }

@@ -28,7 +28,7 @@ pub use values::Values;
 use crate::error::{Error, Result};
 use crate::tensor::Part;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A named float model. Weights are referred to by name, see [`Floats`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,10 @@ pub struct Source {
     pub output: String,
     /// Operators in topological order.
     pub nodes: Vec<SourceNode>,
+    /// Bits that the nodes that write some tensors work with beyond those of activations, by tensor;
+    /// 12 together at most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra_bits: BTreeMap<String, u32>,
 }
 
 /// The tensor that the client provides.

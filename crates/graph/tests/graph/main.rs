@@ -4,6 +4,7 @@
 
 mod damage;
 mod exact;
+mod extra_bits;
 mod few_bits;
 mod files;
 mod float;

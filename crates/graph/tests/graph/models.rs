@@ -1,6 +1,7 @@
 //! Random source graphs.
 
 use crate::numbers::Numbers;
+use std::collections::BTreeMap;
 use tacit_graph::source::Program;
 use tacit_graph::source::ops::{
     Add, AddConstant, AveragePool, BatchNormalization, Clip, Concat, Conv, Gemm, Identity, MaxPool,
@@ -226,6 +227,7 @@ impl Builder {
             states: vec![],
             output,
             nodes: self.nodes,
+            extra_bits: BTreeMap::new(),
         };
         Program { source, floats: self.floats }
     }

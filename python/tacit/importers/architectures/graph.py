@@ -1,5 +1,6 @@
 """An ONNX graph in the making, for architectures that are written from their weights."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ Weights = Mapping[str, NDArray[np.float32]]
 OPSET = 20
 MASKS = "tacit.masks"
 """The entry of a model's metadata that says how many rows of its input are masks."""
+EXTRA_BITS = "tacit.extra_bits"
+"""The entry that says by name which tensors have more bits than activations, as JSON."""
 IR_VERSION = 10
 
 
@@ -27,6 +30,7 @@ class Graph:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, onnx.TensorProto] = field(default_factory=dict)
     states: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
+    extra_bits: dict[str, int] = field(default_factory=dict)
 
     def add(self, operator: str, name: str, *inputs: str, **attributes: Any) -> str:
         """A node called like its output; gives that name."""
@@ -70,6 +74,11 @@ class Graph:
         """Let `before`, of that shape, be an input that is kept, and the tensor `after` what it is next."""
         self.states.append((before, shape, after))
 
+    def widened(self, name: str, bits: int) -> str:
+        """The tensor, which shall have so many bits more than activations have."""
+        self.extra_bits[name] = bits
+        return name
+
     def first(self) -> str:
         """The number 0, as an index."""
         return self.constant("first", np.int64(0))
@@ -92,6 +101,8 @@ class Graph:
             built.output[0].type.tensor_type.shape.dim.add()
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
         made = helper.make_model(built, opset_imports=versions, ir_version=IR_VERSION, functions=functions(OPSET))
-        if masks:
-            helper.set_model_props(made, {MASKS: str(masks)})
+        told = {MASKS: str(masks)} if masks else {}
+        if self.extra_bits:
+            told[EXTRA_BITS] = json.dumps(self.extra_bits)
+        helper.set_model_props(made, told)
         return made

@@ -35,6 +35,8 @@ ALL = "all"
 """The rotary positions of all tokens."""
 END = 1e30
 """What no activation reaches."""
+GATED_BITS = 2
+"""Gated products have a few values that are a thousand times as large as most, and need more bits than activations."""
 SELECT = "mask"
 """The row of the input that has a 1 at the last token (N, sequence)."""
 
@@ -223,6 +225,8 @@ def gated(graph: Graph, layer: int, x: str) -> str:
     wide = dense(graph, f"{at}.wide", x, f"{source}.up_proj")
     active = graph.add("Mul", f"{at}.activation", gate, graph.add("Sigmoid", f"{at}.sigmoid", gate))
     product = rounded(graph, f"{at}.gated", graph.add("Mul", f"{at}.gated", active, wide))
+    for name in (active, f"{at}.gated", product):
+        graph.widened(name, GATED_BITS)
     return dense(graph, f"{at}.narrow", product, f"{source}.down_proj")
 
 
