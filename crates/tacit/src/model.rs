@@ -232,6 +232,8 @@ pub struct PlanOptions {
     pub inputs: usize,
     /// How many of them come first and are only for what the model keeps, where a plan has such runs.
     pub remembered: usize,
+    /// Inputs, and those of them that come first, of further sessions by the same plan.
+    pub also: Vec<(usize, usize)>,
     /// What the server offers.
     pub settings: Settings,
     /// Edges between buckets, as for `serve`.
@@ -251,6 +253,7 @@ impl Default for PlanOptions {
         Self {
             inputs: 1,
             remembered: 0,
+            also: Vec::new(),
             settings: Settings::default(),
             edges: Vec::new(),
             network: None,
@@ -267,6 +270,9 @@ pub struct Planned {
     /// Bytes and rounds, exactly; seconds, about.
     #[serde(flatten)]
     pub report: Report,
+    /// What further sessions cost, if they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Report>,
     /// What was chosen for single steps, by name of the layer.
     pub choices: BTreeMap<String, String>,
     /// Share widths beside those that the model was compiled with.
@@ -309,12 +315,19 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
         .map(|step| (name(step), plan.options().of(step).to_string()));
     let told = alternatives.into_iter().map(|(step, ways)| (name(step), ways));
     let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
+    let foreseen =
+        |inputs, remembered| Report::predicted_under(&plan, (remembered, inputs), &conditions);
     Ok(Planned {
         choices: chosen.collect(),
         widths: Widths::of(plan.graph(), &model.graph),
         sources: if options.explain { sources } else { Vec::new() },
         alternatives,
-        report: Report::predicted_under(&plan, (options.remembered, options.inputs), &conditions),
+        report: foreseen(options.inputs, options.remembered),
+        also: options
+            .also
+            .iter()
+            .map(|&(inputs, remembered)| foreseen(inputs, remembered))
+            .collect(),
     })
 }
 

@@ -45,10 +45,10 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
             seconds.append(monotonic() - began)
             if progress is not None:
                 progress(done + 1, total)
-    ends = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1)]
-    foreseen = [cost_of(pair.predicted(inputs, remembered)) for inputs, remembered in ends]
+    sessions = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1), (1 + MANY, 1)]
+    foreseen = [cost_of(planned) for planned in pair.predicted_of(sessions)]
     read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
-    many = [cost_of(pair.predicted(1 + count, 1)) for count in (0, MANY)]
+    many = foreseen[0], foreseen[3]
     spent = [Cost.between(costs[0], costs[tokens]), Cost.between(costs[tokens], costs[-1])]
     return {
         "bench": "decoder",

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from selectors import EVENT_READ, DefaultSelector
@@ -21,6 +21,7 @@ from tacit.session.terms import Terms
 from tacit.session.usage import Usage
 
 START_SECONDS = 600.0
+FORESEEN = ("bytes", "rounds", "seconds", "phases")
 LONGEST_SECONDS = 24 * 3600.0  # both parties are ours: a long batch is no attack
 
 
@@ -96,7 +97,14 @@ class Pair:
         The first `remembered` of them are only for what the model's states become.
         """
         planned = self.model.plan(replace(self.terms(inputs), remembered=remembered))
-        return {field: planned[field] for field in ("bytes", "rounds", "seconds", "phases")}
+        return {field: planned[field] for field in FORESEEN}
+
+    def predicted_of(self, sessions: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+        """What `predicted` says of sessions with so many inputs and so many of them remembered, by one plan."""
+        (inputs, remembered), *also = sessions
+        terms = replace(self.terms(inputs), remembered=remembered, also=tuple(also))
+        first = self.model.plan(terms)
+        return [{field: planned[field] for field in FORESEEN} for planned in (first, *first.get("also", []))]
 
     def terms(self, inputs: int) -> Terms:
         """What a session with so many inputs is planned by."""

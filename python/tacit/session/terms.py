@@ -11,7 +11,8 @@ from tacit.session.reveal import Reveal
 class Terms:
     """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
 
-    `inputs` are those of one run unless given, and `remembered` of them come first and are only for a model's states.
+    `inputs` are those of one run unless given, and `remembered` of them come first and are only for a model's states;
+    `also` are both numbers of further sessions whose costs are asked for.
     `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of least predicted time on the network), plain
     (what needs no link), measured (on the link to each client, which only a server can), or one way for all layers
     that have it, as digits4, circuits or ahead.
@@ -27,6 +28,7 @@ class Terms:
     protocols: str = "auto"
     inputs: int | None = None
     remembered: int = 0
+    also: tuple[tuple[int, int], ...] = ()
     post_quantum: bool = False
 
     def options(self) -> dict[str, Any]:
@@ -36,7 +38,8 @@ class Terms:
         settings: dict[str, Any] = {"reveal": revealed.pop("reveal"), "ot": self.ot, "batch": batch}
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.batch if self.inputs is None else self.inputs
-        short = {"remembered": self.remembered} if self.remembered else {}
+        short: dict[str, Any] = {"remembered": self.remembered} if self.remembered else {}
+        short |= {"also": self.also} if self.also else {}
         known = options(self.protocols, self.network or "loopback")
         return {"settings": settings, "network": self.network, "inputs": inputs, **short, **revealed, **known}
 
