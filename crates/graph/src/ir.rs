@@ -5,8 +5,8 @@
 //! no tensor has a batch axis.
 
 use crate::link::Link;
+use crate::ops::{Concat, Encoding, Site};
 pub use crate::ops::{Conv, Embedding, Linear, MatMul, Op, Rounding, View, Window};
-use crate::ops::{Encoding, Site};
 pub use crate::tensor::{Format, NodeWeights, Part, Tensor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -162,14 +162,14 @@ impl Graph {
     }
 
     /// For each tensor whether the client knows its values: the input, and what it shows
-    /// in another order.
+    /// in another order or one behind another.
     pub fn known(&self) -> Vec<bool> {
         let mut known = vec![false; self.tensors.len()];
         if let Some(input) = known.get_mut(self.input) {
             *input = true;
         }
         for node in &self.nodes {
-            let local = node.op.rearranges();
+            let local = node.op.rearranges() || node.op.is::<Concat>();
             let of = |input: &usize| known.get(*input).copied() == Some(true);
             let all = local && node.inputs.iter().all(of);
             if let Some(output) = known.get_mut(node.output) {

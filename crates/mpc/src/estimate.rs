@@ -12,6 +12,25 @@ use crate::correlations::Demand;
 /// each, and a client prices the plan of a server it does not trust.
 const MOST: usize = 1 << 26;
 
+/// How far apart the parties are for whom a plan saves time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// 40 ms and 400 Mbit/s.
+    Far,
+    /// 0.3 ms and 3 Gbit/s.
+    Near,
+}
+
+impl Distance {
+    /// Nanoseconds of a round trip and of a byte.
+    fn prices(self) -> [u64; 2] {
+        match self {
+            Self::Far => [link::ROUND_TRIP_NANOSECONDS, link::BYTE_NANOSECONDS],
+            Self::Near => [link::NEAR_ROUND_TRIP_NANOSECONDS, link::NEAR_BYTE_NANOSECONDS],
+        }
+    }
+}
+
 /// The prices of the default choice: [`pricing::fixed`], a link of 400 Mbit/s and 40 ms and
 /// silent correlations.
 pub(crate) struct Reference;
@@ -19,10 +38,15 @@ pub(crate) struct Reference;
 impl Reference {
     /// Returns the nanoseconds that a step takes.
     pub(crate) fn nanoseconds(demand: &Demand, cost: Cost) -> u64 {
+        Self::at(Distance::Far, demand, cost)
+    }
+
+    fn at(distance: Distance, demand: &Demand, cost: Cost) -> u64 {
+        let [round_trip, byte] = distance.prices();
         let pads = sum(demand, |job| job.count.saturating_mul(job.entries()));
         let work = [
-            link::BYTE_NANOSECONDS.saturating_mul(cost.bytes()),
-            link::ROUND_TRIP_NANOSECONDS.saturating_mul(cost.rounds),
+            byte.saturating_mul(cost.bytes()),
+            round_trip.saturating_mul(cost.rounds),
             prices::CORRELATION.saturating_mul(sum(demand, Job::cots) as u64),
             prices::PAD.saturating_mul(pads as u64),
         ];
@@ -32,9 +56,14 @@ impl Reference {
     /// Returns the halves of nanoseconds that a step takes of which a round is half a round trip, a change
     /// of direction.
     pub(crate) fn half_nanoseconds(demand: &Demand, cost: Cost) -> u64 {
-        let bytes = Self::nanoseconds(demand, Cost { rounds: 0, ..cost });
+        Self::half_at(Distance::Far, demand, cost)
+    }
+
+    /// Returns the same for parties that are so far apart.
+    pub(crate) fn half_at(distance: Distance, demand: &Demand, cost: Cost) -> u64 {
+        let bytes = Self::at(distance, demand, Cost { rounds: 0, ..cost });
         let rounds = Cost { rounds: cost.rounds, ..Cost::NONE };
-        let rounds = Self::nanoseconds(&Demand::default(), rounds);
+        let rounds = Self::at(distance, &Demand::default(), rounds);
         bytes.saturating_mul(2).saturating_add(rounds)
     }
 }

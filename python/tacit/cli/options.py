@@ -136,7 +136,8 @@ Protocols = Annotated[
         "comparisons by transfers of so many bits at a time; chain: in one message; masked: ReLUs that the client "
         "begins; circuits: garbled; rows1 to rows8, rows-chain, stages1 to stages8, stages-chain, table, tables1 to "
         "tables8, tables-chain, packing1 to packing4, folded1 to folded8, transfers, ahead, ahead2 to "
-        "ahead64, or turns, or turns+shallow, behind one of these: see the documentation of the planner.",
+        "ahead64, or turns, turns+shallow or turns+shallow+near, behind one of these: see the documentation "
+        "of the planner.",
     ),
 ]
 Offline = Annotated[

@@ -2,6 +2,8 @@
 //! opening of a result.
 
 use graph::functions;
+use graph::functions::curve::{Curve, Numbers};
+use graph::functions::fold::Argument;
 use graph::keys::key;
 use graph::ops::{Paths, Walk};
 use mpc::argmax::Argmax;
@@ -9,13 +11,15 @@ use mpc::compare::{self, Comparison, Radix};
 use mpc::extend::{Extend, Sign};
 use mpc::lookup::{self, Lookup};
 use mpc::maximum::{Maximum, Tournament};
+use mpc::multiply::known::Known;
 use mpc::multiply::{Factor, Multiply};
 use mpc::open;
 use mpc::reduce::Reduce;
 use mpc::relu::Relu;
+use mpc::transformer::fold::Fold;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
-use mpc::transformer::softmax::Softmax;
+use mpc::transformer::softmax::{Distance, Softmax};
 use mpc::trees::{Shape, Trees};
 use mpc::truncate::Truncate;
 use mpc::{Protocol, Share};
@@ -63,6 +67,11 @@ pub(super) const CASES: &[Case] = &[
         let factors = [8, 8].map(|bits| Factor { bits, sign: Sign::Unknown });
         both(run, &Multiply::new(COUNT, factors, 16, Radix::Four).unwrap(), &[8, 8]);
     }),
+    Case::new("comparison", "product with what the client knows", |run| {
+        let shared = Factor { bits: 9, sign: Sign::Spare };
+        both(run, &Known::new(COUNT, shared, 6, 16, Radix::Four).unwrap(), &[9, 6]);
+        both(run, &Known::new(COUNT, shared, 12, 16, Radix::Four).unwrap(), &[9, 12]);
+    }),
     Case::new("comparison", "look-up in a table of 256", looked_up),
     Case::new("comparison", "GELU with its table by a circuit", |run| {
         let function = functions::Gelu::new(6, 0.0625).unwrap();
@@ -77,6 +86,14 @@ pub(super) const CASES: &[Case] = &[
         let function = functions::Gelu::new(6, 0.0625).unwrap();
         both(run, &Gelu::on_mask(COUNT, 12, &function, 16).unwrap(), &[12]);
     }),
+    Case::new("comparison", "smooth function whose choices are made at once", |run| {
+        let numbers = Numbers::Table((0..64).map(|z| (63 - z) / 4).collect());
+        let curve = Curve::of(&numbers).unwrap();
+        let function = functions::Fold::new(6, Argument::Even, [true, true], 0, curve).unwrap();
+        let plan = Fold::new(COUNT, 12, &function, 12, Radix::Four).unwrap();
+        both(run, &plan.clone().in_turns(), &[12]);
+        both(run, &plan.shallow(), &[12]);
+    }),
     Case::new("comparison", "layer norm, products of rows among its parts", |run| {
         let calibration = functions::Calibration { least: 2, unit: 16.0 };
         let function = functions::LayerNorm::new(COUNT / 10, 9, calibration, 10).unwrap();
@@ -90,12 +107,12 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "softmax in few rounds", |run| {
         let function = functions::Softmax::new(12, 9, 0.125, 8).unwrap();
         let plan = Softmax::new(COUNT / 12, &function, Radix::Chain).unwrap();
-        both(run, &plan.shallow(Radix::Chain).unwrap(), &[9]);
+        both(run, &plan.shallow(Radix::Chain, Distance::Far).unwrap(), &[9]);
     }),
     Case::new("comparison", "softmax in few rounds, to wide results", |run| {
         let function = functions::Softmax::new(12, 9, 0.125, 8).unwrap();
         let plan = Softmax::new(COUNT / 12, &function, Radix::Chain).unwrap();
-        both(run, &plan.to_width(24).unwrap().shallow(Radix::Chain).unwrap(), &[9]);
+        both(run, &plan.to_width(24).unwrap().shallow(Radix::Chain, Distance::Far).unwrap(), &[9]);
     }),
     Case::new("comparison", "complete trees", |run| grown(run, Paths::Complete(3), 1)),
     Case::new("comparison", "trees as tables", |run| grown(run, Paths::Table(3), 1)),

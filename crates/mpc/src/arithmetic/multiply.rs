@@ -17,6 +17,7 @@
 //! mod 2^out_bits. All OTs run at once. A factor that is not narrower than the
 //! result is reduced first and has no wrap.
 
+pub mod known;
 mod terms;
 
 use ring::Bits;
@@ -37,6 +38,13 @@ pub struct Factor {
     pub bits: u32,
     /// What is known of its values.
     pub sign: Sign,
+}
+
+impl Factor {
+    /// Whether the width has the bits that the sign asks for.
+    fn fits(self) -> bool {
+        self.sign != Sign::Spare || self.bits >= 2
+    }
 }
 
 /// A factor as it is used: no wider than the result.
@@ -60,6 +68,8 @@ pub struct Multiply {
     narrow: Reduced,
     /// Both wraps are found by one comparison of twice as many values.
     together: bool,
+    /// Who begins where nothing is compared.
+    first: Role,
 }
 
 impl Reduced {
@@ -128,7 +138,8 @@ impl Multiply {
         told: bool,
     ) -> Result<Self> {
         let fits = |bits: u32| (1..=63).contains(&bits);
-        let widths = fits(out_bits) && factors.iter().all(|factor| fits(factor.bits));
+        let widths =
+            fits(out_bits) && factors.iter().all(|factor| fits(factor.bits) && factor.fits());
         if !widths || count.checked_mul(2).is_none() {
             return Err(Error::misuse("a product of these sizes"));
         }
@@ -140,7 +151,14 @@ impl Multiply {
             std::mem::swap(&mut wide, &mut narrow);
         }
         let together = !told && factors[0] == factors[1] && wide.last_sender().is_some();
-        Ok(Self { count, factors, out_bits, told, wide, narrow, together })
+        let first = Role::Client;
+        Ok(Self { count, factors, out_bits, told, wide, narrow, together, first })
+    }
+
+    /// Lets `first` begin where nothing is compared; the client does by default.
+    #[must_use]
+    pub fn begun_by(self, first: Role) -> Self {
+        Self { first, ..self }
     }
 
     /// Returns the width of the result.
@@ -159,7 +177,7 @@ impl Multiply {
 
     fn first(&self) -> Role {
         let spoke = self.narrow.last_sender().or(self.wide.last_sender());
-        spoke.unwrap_or(Role::Client)
+        spoke.unwrap_or(self.first)
     }
 
     /// Bits of the result above a multiple of `2^bits`.

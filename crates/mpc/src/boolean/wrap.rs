@@ -6,13 +6,14 @@
 //! | Out | each party's summand as an integer, and its half of the wrap bit `w` |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | one comparison of bits; for `x >= 0` nothing |
+//! | Cost | one comparison of bits; for `x >= 0` and with a bit to spare nothing |
 //! | Paper | Rathee et al., SiRNN (S&P 2021), wrap, section III |
 //!
 //! With both summands read as unsigned, `x = c + s - 2^bits * w` for the wrap bit
 //! `w = [c + s >= 2^bits]`. A signed x is first moved to `x + 2^(bits-1)` by the
 //! server. The wrap is a carry, shared by exclusive or; for `0 <= x < 2^(bits-1)`
-//! it is `msb_c OR msb_s`, of which each party has its half already.
+//! it is `msb_c OR msb_s`, of which each party has its half already. A signed x with a bit to spare
+//! becomes one of those when the server moves it to `x + 2^(bits-2)`.
 
 use ring::Bits;
 use ring::word::mask;
@@ -32,6 +33,8 @@ pub enum Sign {
     Unsigned,
     /// `0 <= x < 2^(bits-1)`.
     NonNegative,
+    /// There is a bit to spare: `-2^(bits-2) <= x < 2^(bits-2)`, of 2 bits or more.
+    Spare,
 }
 
 /// The public plan.
@@ -55,7 +58,7 @@ pub(crate) struct Wrapped {
 impl Wrap {
     /// Plans the wrap of shares of values of `bits`, 1 to 63.
     pub(crate) fn new(bits: u32, sign: Sign, radix: Radix) -> Self {
-        let known = sign == Sign::NonNegative;
+        let known = matches!(sign, Sign::NonNegative | Sign::Spare);
         let comparison = (!known).then(|| Comparison::carry(bits, radix));
         Self { bits, sign, comparison }
     }
@@ -88,13 +91,17 @@ impl Wrap {
 
     /// What moves the values above zero.
     pub(crate) fn offset(&self) -> u64 {
-        if self.sign == Sign::Unknown { 1 << (self.bits - 1) } else { 0 }
+        match self.sign {
+            Sign::Unknown => 1 << (self.bits - 1),
+            Sign::Spare => 1 << self.bits.saturating_sub(2),
+            Sign::Unsigned | Sign::NonNegative => 0,
+        }
     }
 
     /// The wrap bit from this party's half, should the other's be 0 or 1.
     pub(crate) fn given(&self, half: &Bits) -> [Bits; 2] {
         let other = match self.sign {
-            Sign::NonNegative => Bits::zeros(half.len()).not(),
+            Sign::NonNegative | Sign::Spare => Bits::zeros(half.len()).not(),
             Sign::Unknown | Sign::Unsigned => half.not(),
         };
         [half.clone(), other]
@@ -139,13 +146,18 @@ mod tests {
     #[test]
     fn summands_and_wraps_add_up_to_every_small_value() {
         let (mut rng, bits) = (Random::seeded(34), 5);
-        for sign in [Sign::Unknown, Sign::Unsigned, Sign::NonNegative] {
+        for sign in [Sign::Unknown, Sign::Unsigned, Sign::NonNegative, Sign::Spare] {
             let value = |sum: u64| match sign {
-                Sign::Unknown => signed(sum, bits),
+                Sign::Unknown | Sign::Spare => signed(sum, bits),
                 _ => (sum & mask(bits)) as i64,
             };
             let pairs = (0..1u64 << bits).flat_map(|x| (0..1u64 << bits).map(move |y| (x, y)));
-            let fits = |sum: u64| sign != Sign::NonNegative || value(sum) < 1 << (bits - 1);
+            let quarter = 1i64 << (bits - 2);
+            let fits = |sum: u64| match sign {
+                Sign::NonNegative => value(sum) < 2 * quarter,
+                Sign::Spare => (-quarter..quarter).contains(&value(sum)),
+                _ => true,
+            };
             let (x, y): (Vec<_>, Vec<_>) = pairs.filter(|(x, y)| fits(x + y)).unzip();
             let (client, server) = (Share::new(x, bits), Share::new(y, bits));
             let plan = Wrap::new(bits, sign, Radix::Four);

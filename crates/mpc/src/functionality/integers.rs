@@ -8,6 +8,7 @@ use super::{COUNT, Ideal, Protocol, of_values};
 use crate::arithmetic::b2a::{self, Arithmetic};
 use crate::arithmetic::dot::{self, Dot};
 use crate::arithmetic::extend::{self, Extend, Sign};
+use crate::arithmetic::multiply::known::{self, Known};
 use crate::arithmetic::multiply::{self, Factor, Multiply};
 use crate::arithmetic::prime::{self, Enter, Leave};
 use crate::arithmetic::square::{self, Square};
@@ -38,6 +39,9 @@ pub(super) fn protocols() -> Vec<Protocol> {
         multiply("multiply", Sign::Unknown, 10, 20),
         multiply("multiply unsigned, mixed", Sign::Unsigned, 6, 19),
         multiply("multiply, signs known", Sign::NonNegative, 6, 16),
+        multiply("multiply, a bit to spare", Sign::Spare, 10, 24),
+        multiply_known("multiply, known factors", 6),
+        multiply_known("multiply, wide known factors", 14),
         square("square", Sign::Unknown, Radix::Four),
         square("square, other side asking", Sign::Unsigned, Radix::Two),
         square("square, sign known", Sign::NonNegative, Radix::Four),
@@ -62,7 +66,7 @@ fn raised(role: Role, x: &Share) -> Share {
 /// What `sign` makes of the ladder's values of `bits`, raised where it must be.
 fn read(value: i64, bits: u32, sign: Sign) -> i64 {
     match sign {
-        Sign::Unknown => value,
+        Sign::Unknown | Sign::Spare => value,
         Sign::Unsigned => value & mask(bits) as i64,
         Sign::NonNegative => value + (1 << (bits - 2)),
     }
@@ -151,14 +155,33 @@ fn multiply(name: &'static str, sign: Sign, second: u32, out_bits: u32) -> Proto
     let factors = [Factor { bits: 10, sign }, Factor { bits: second, sign: second_sign }];
     let plan = Multiply::new(COUNT, factors, out_bits, Radix::Four).unwrap();
     let other = move |x: i64| match second_sign {
-        Sign::Unknown => signed(x as u64, second),
+        Sign::Unknown | Sign::Spare => signed(x as u64, second),
         _ => x & mask(second) as i64,
     };
     let price = (plan.demand(), plan.cost());
     let run = move |channel: &mut Channel, x: &Share, ots| {
         multiply::run(channel, &plan, x, &x.narrow(second)?, ots)
     };
-    told((name, 10, sign), price, run, move |x| x * other(x))
+    let frames = if sign == Sign::Spare { [2, 2] } else { [4, 4] };
+    told((name, 10, sign), price, run, move |x| x * other(x)).tampered(frames)
+}
+
+/// The product of the values with integers of `bits` that the client has.
+#[allow(clippy::unwrap_used)]
+fn multiply_known(name: &'static str, bits: u32) -> Protocol {
+    let factor = move |at: usize| signed((at as u64).wrapping_mul(0x9e37_79b9), bits);
+    let shared = Factor { bits: 10, sign: Sign::Spare };
+    let plan = Known::new(COUNT, shared, bits, 24, Radix::Four).unwrap();
+    let price = (plan.demand(), plan.cost());
+    let run = move |channel: &mut Channel, x: &Share, ots| {
+        let held = |at| if channel.role() == Role::Client { factor(at) as u64 } else { 0 };
+        let known = Share::new((0..COUNT).map(held).collect(), bits);
+        known::run(channel, &plan, x, &known, ots)
+    };
+    let products = move |values: &[i64]| {
+        values.iter().enumerate().map(|(at, value)| value * factor(at)).collect()
+    };
+    Protocol::new(name, 10, price, run, of_values(products)).tampered([1, 1])
 }
 
 #[allow(clippy::unwrap_used)]

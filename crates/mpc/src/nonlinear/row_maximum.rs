@@ -20,7 +20,7 @@ use crate::boolean::compare::Radix;
 use crate::boolean::compare::chained::Chained;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
-use crate::estimate::Reference;
+use crate::estimate::{Distance, Reference};
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::protocol::Protocol;
 use crate::share::Share;
@@ -56,12 +56,14 @@ struct Shape {
     radix: Radix,
     /// The signs of groups by the bits of a count of wins, from 1 on, where there are such.
     signs: Vec<Option<Chained>>,
+    /// Where the stages are to take little time.
+    distance: Distance,
 }
 
 impl Shape {
-    fn new(bits: u32, radix: Radix) -> Self {
+    fn new(bits: u32, radix: Radix, distance: Distance) -> Self {
         let signs = (1..=MOST.ilog2()).map(|count_bits| Chained::signs(bits, count_bits));
-        Self { bits, radix, signs: signs.collect() }
+        Self { bits, radix, signs: signs.collect(), distance }
     }
 
     /// The stage in which all values of a group meet.
@@ -93,7 +95,7 @@ impl Shape {
     fn time(&self, draw: Draw) -> Option<u64> {
         let (demand, cost) = self.price(draw).ok()?;
         let behind = Cost { rounds: cost.rounds.saturating_sub(1), ..cost };
-        Some(Reference::half_nanoseconds(&demand, behind))
+        Some(Reference::half_at(self.distance, &demand, behind))
     }
 }
 
@@ -121,15 +123,20 @@ impl Stage {
 }
 
 impl RowMaximum {
-    /// Plans `rows` of `cols` values of `bits` (2 to 63): the stages that take the least time on the
-    /// link of [`pricing::fixed`]. The client begins.
+    /// Plans `rows` of `cols` values of `bits` (2 to 63): the stages that take the least time for parties so
+    /// far apart by the prices of [`pricing::fixed`]. The client begins.
     ///
     /// # Errors
     /// [`Error::Misuse`] for sizes or widths out of range.
-    pub(crate) fn new(rows: usize, cols: usize, bits: u32, radix: Radix) -> Result<Self> {
+    pub(crate) fn new(
+        [rows, cols]: [usize; 2],
+        bits: u32,
+        radix: Radix,
+        distance: Distance,
+    ) -> Result<Self> {
         let values = rows.checked_mul(cols).filter(|n| n.checked_mul(64).is_some());
         let values = values.ok_or_else(|| Error::misuse("maxima of these sizes"))?;
-        let shape = Shape::new(bits, radix);
+        let shape = Shape::new(bits, radix, distance);
         // By the number of values that are left of a row: the least time from there on, and the
         // most values of a group.
         let mut known: BTreeMap<usize, (u64, usize)> = BTreeMap::from([(1, (0, 1))]);
@@ -232,14 +239,20 @@ mod tests {
         for (cols, radix) in
             [(2, Radix::Chain), (7, Radix::Four), (33, Radix::Chain), (128, Radix::Chain)]
         {
-            for first in [Role::Client, Role::Server] {
+            for (first, distance) in [
+                (Role::Client, Distance::Far),
+                (Role::Server, Distance::Far),
+                (Role::Client, Distance::Near),
+            ] {
                 let values = rows(&mut rng, [5, cols], 9);
-                let plan = RowMaximum::new(5, cols, 9, radix).unwrap().begun_by(first);
+                let plan = RowMaximum::new([5, cols], 9, radix, distance).unwrap().begun_by(first);
                 let (client, server) = split(&mut rng, &values, 9);
                 let price = (plan.demand(), plan.cost());
                 let levels = u64::from(cols.next_power_of_two().ilog2());
                 assert!(price.1.rounds <= 2 * levels + 1, "{cols}");
                 assert!(cols < 33 || price.1.rounds < 2 * levels - 2, "{cols}");
+                let far = RowMaximum::new([5, cols], 9, radix, Distance::Far).unwrap();
+                assert!(price.1.bytes() <= far.cost().bytes(), "{cols}");
                 let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| {
                     run(ch, &plan, x, ots)
                 });
@@ -251,7 +264,8 @@ mod tests {
 
     #[test]
     fn misfits_are_refused() {
-        assert!(RowMaximum::new(usize::MAX, 2, 9, Radix::Chain).is_err());
-        assert!(Shape::new(9, Radix::Chain).meeting(Draw::new(1, 17, 17)).is_err());
+        let plan = |rows| RowMaximum::new([rows, 2], 9, Radix::Chain, Distance::Far);
+        assert!(plan(usize::MAX).is_err() && plan(1).is_ok());
+        assert!(Shape::new(9, Radix::Chain, Distance::Far).meeting(Draw::new(1, 17, 17)).is_err());
     }
 }

@@ -105,6 +105,14 @@ impl Curve {
         }
     }
 
+    /// With a table of fewer levels and more bits; lines stay as they are.
+    pub(super) fn shallow(self) -> Self {
+        match self {
+            Self::Whole(table) => Self::Whole(table.shallow()),
+            lines @ Self::Lines(_) => lines,
+        }
+    }
+
     /// Correlations consumed.
     pub(super) fn demand(&self) -> Demand {
         match self {

@@ -80,6 +80,12 @@ impl Digits {
         Self { circuit, ..self }
     }
 
+    /// With a circuit of fewer levels and more bits, where there is one.
+    pub(super) fn shallow(self) -> Self {
+        let circuit = self.circuit.map(|_| Circuit::shallow(&self.entries, self.width));
+        Self { circuit, ..self }
+    }
+
     /// With parts that whoever spoke last begins, which `first` did before all.
     pub(super) fn in_turns(self, first: Role) -> Self {
         let circuit = self.circuit.map(|circuit| circuit.begun_by(first));

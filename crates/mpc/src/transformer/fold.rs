@@ -15,6 +15,7 @@
 //! argument that saturates is chosen among shares after the last one was taken off, and it is
 //! added again: the choice of nothing is the last one then.
 
+mod at_once;
 pub mod clipped;
 
 use graph::functions;
@@ -25,6 +26,7 @@ use ring::word::mask;
 use wire::{Channel, Cost, Error, Result, Role};
 use zeroize::Zeroizing;
 
+use self::at_once::AtOnce;
 use super::curve::{self, Curve};
 use crate::arithmetic::extend::{self, Extend, Sign};
 use crate::arithmetic::mux::{self, Side, Switch};
@@ -34,6 +36,7 @@ use crate::nonlinear::clamp::Inside;
 use crate::nonlinear::relu::gated;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
+use crate::turns;
 
 /// The public plan of one layer.
 #[derive(Clone, Debug)]
@@ -45,6 +48,8 @@ pub struct Fold {
     /// Selects x from 0 on, saturated, where it is part of the result.
     positive: Option<Inside>,
     argument: Chosen,
+    /// Both at once, in plans that go in turns.
+    at_once: Option<AtOnce>,
     curve: Curve,
     extension: Option<Extend>,
     /// Width of the results, which drops bits where they are known to be in a part of what the
@@ -153,6 +158,7 @@ impl Fold {
             comparison: Comparison::with_halves(magnitude + 1, bits - 1, radix, interior),
             positive,
             argument,
+            at_once: None,
             curve: Curve::new(count, &function.curve, inner, radix, span)?,
             extension: extension.transpose()?,
             function: function.clone(),
@@ -165,6 +171,43 @@ impl Fold {
     #[must_use]
     pub fn by_transfers(self) -> Self {
         Self { curve: self.curve.by_transfers(), ..self }
+    }
+
+    /// Plans the layer with parts that whoever spoke last begins, wherever either party may, and
+    /// with both choices at once where there are two of an absolute value: fewer rounds, and no more
+    /// bytes.
+    #[must_use]
+    pub fn in_turns(self) -> Self {
+        let Self { count, .. } = self;
+        let magnitude = self.function.magnitude;
+        let even = matches!(self.function.argument, Argument::Even | Argument::Odd { .. });
+        let chooses = self.positive.as_ref().filter(|plan| even && plan.out_bits <= plan.bits);
+        let at_once = chooses.map(|plan| AtOnce { count, inner: plan.out_bits, magnitude });
+        let plan = Self { at_once, ..self };
+        let first = plan.comparison.last_sender();
+        let last = turns::after(plan.choices().1, first);
+        let curve = plan.curve.in_turns(last);
+        let last = turns::after(curve.cost(), last);
+        let extension = plan.extension.map(|plan| plan.begun_by(last));
+        Self { curve, extension, ..plan }
+    }
+
+    /// Plans the layer in turns, with tables of fewer levels and more bits.
+    #[must_use]
+    pub fn shallow(self) -> Self {
+        Self { curve: self.curve.shallow(), ..self }.in_turns()
+    }
+
+    /// What choosing takes, and costs.
+    fn choices(&self) -> (Demand, Cost) {
+        let first = self.comparison.last_sender();
+        if let Some(plan) = &self.at_once {
+            return (plan.demand(), plan.cost(first));
+        }
+        let positive = self.positive.as_ref();
+        let demand = positive.map(Inside::demand).unwrap_or_default() + self.argument.demand();
+        let cost = positive.map_or(Cost::NONE, |plan| plan.cost(first));
+        (demand, cost.then(self.argument.cost(first)))
     }
 
     /// Returns what is computed.
@@ -219,6 +262,28 @@ impl Fold {
         let first = self.comparison.last_sender();
         let switched = mux::run(channel, plan, first, Side { choices, tables }, now)?;
         Ok(switched.sum(x.len(), x.bits()))
+    }
+
+    /// What is positive, if that is part of the result, and the argument of the curve: `values` are x and x
+    /// moved above zero.
+    fn chosen_parts(
+        &self,
+        channel: &mut Channel,
+        [x, y]: [&Share; 2],
+        (found, sign): (&Found, &Bits),
+        ots: &mut Correlations,
+    ) -> Result<[Share; 2]> {
+        if let Some(plan) = &self.at_once {
+            let now = ots.split(channel.role(), &plan.demand())?;
+            let first = self.comparison.last_sender();
+            return plan.run(channel, first, x, [sign, &found.upper, &found.told], now);
+        }
+        let positive = match &self.positive {
+            Some(choice) => self.chosen(channel, (choice, x), [sign, &found.upper], ots)?,
+            None => Share::new(vec![0; x.len()], self.bits),
+        };
+        let argument = self.argument(channel, [x, y, &positive], found, ots)?;
+        Ok([positive, argument])
     }
 
     /// The argument of the curve: `values` are x, x moved above zero, and x from 0 on if that was
@@ -276,11 +341,7 @@ pub fn run(channel: &mut Channel, plan: &Fold, x: &Share, mut ots: Correlations)
     let y = x.plus(role, 1 << function.magnitude);
     let found = plan.compared(channel, &y, &mut ots)?;
     let sign = xor(&[&found.above, &found.covered, &found.upper], x.len());
-    let positive = match &plan.positive {
-        Some(choice) => plan.chosen(channel, (choice, x), [&sign, &found.upper], &mut ots)?,
-        None => Share::new(vec![0; x.len()], plan.bits),
-    };
-    let z = plan.argument(channel, [x, &y, &positive], &found, &mut ots)?;
+    let [positive, z] = plan.chosen_parts(channel, [x, &y], (&found, &sign), &mut ots)?;
     let mirrors = matches!(function.argument, Argument::Odd { .. }).then_some(&*sign);
     let now = ots.split(role, &plan.curve.demand())?;
     let curve = curve::run(channel, &plan.curve, (&z, mirrors), now)?;
@@ -307,17 +368,14 @@ impl Protocol for Fold {
 
     fn demand(&self) -> Demand {
         let extension = self.extension.as_ref().map(Extend::demand).unwrap_or_default();
-        let positive = self.positive.as_ref().map(Inside::demand).unwrap_or_default();
-        let chosen = self.comparison.demand(self.count) + positive + self.argument.demand();
+        let chosen = self.comparison.demand(self.count) + self.choices().0;
         chosen + self.curve.demand() + extension
     }
 
     fn cost(&self) -> Cost {
-        let first = self.comparison.last_sender();
         let extension = self.extension.as_ref().map_or(Cost::NONE, Extend::cost);
-        let positive = self.positive.as_ref().map_or(Cost::NONE, |plan| plan.cost(first));
-        let chosen = self.comparison.cost(self.count).then(positive);
-        chosen.then(self.argument.cost(first)).then(self.curve.cost()).then(extension)
+        let chosen = self.comparison.cost(self.count).then(self.choices().1);
+        chosen.then(self.curve.cost()).then(extension)
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {

@@ -24,6 +24,7 @@ use crate::arithmetic::truncate::Truncate;
 use crate::boolean::compare::Radix;
 use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
+pub use crate::estimate::Distance;
 use crate::nonlinear::maximum::{self, Maximum, Tournament};
 use crate::nonlinear::row_maximum::{self, RowMaximum};
 use crate::protocol::{Protocol, input};
@@ -158,17 +159,18 @@ impl Softmax {
     }
 
     /// Plans the layer in turns, with maxima in fewer rounds, tables of fewer levels and lower bits of
-    /// exponentials as wide as their sums from the start: fewer rounds, more bytes.
+    /// exponentials as wide as their sums from the start: fewer rounds, more bytes. Between parties that
+    /// are near maxima take fewer bytes and more rounds than between others.
     ///
     /// # Errors
     /// As [`Softmax::new`].
-    pub fn shallow(self, radix: Radix) -> Result<Self> {
+    pub fn shallow(self, radix: Radix, distance: Distance) -> Result<Self> {
         let functions::Softmax { cols, bits, .. } = self.function;
         let widths = [Self::wide(&self.function), self.function.reciprocal.bits];
         let exponent = Exponent::new(self.rows * cols, &self.function.exponent, widths);
         let plan =
             Self { exponent: exponent.shallow(&self.function.exponent), lower: None, ..self };
-        let stages = || RowMaximum::new(plan.rows, cols, bits, radix);
+        let stages = || RowMaximum::new([plan.rows, cols], bits, radix, distance);
         let stages = plan.maximum.as_ref().map(|_| stages()).transpose()?;
         let plan = Self { maximum: None, ..plan };
         let begun_by = |first: Role| {

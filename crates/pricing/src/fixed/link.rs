@@ -10,3 +10,9 @@ pub const ROUND_TRIP_NANOSECONDS: u64 = 40_000_000;
 
 /// Time of a byte at [`BITS_PER_SECOND`], in nanoseconds.
 pub const BYTE_NANOSECONDS: u64 = 8_000_000_000 / BITS_PER_SECOND;
+
+/// Time of a round trip on a near link, 0.3 ms and what waking a party takes, in nanoseconds.
+pub const NEAR_ROUND_TRIP_NANOSECONDS: u64 = 400_000;
+
+/// Time of a byte on a near link of 3 Gbit/s, with what making and reading it takes, in nanoseconds.
+pub const NEAR_BYTE_NANOSECONDS: u64 = 8;

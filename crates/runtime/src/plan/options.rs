@@ -25,8 +25,12 @@ pub struct StepOptions {
     /// extension, which has one part, is begun by the server. The exact rounding of a linear layer with
     /// chained digits takes one message each way, the client's first.
     pub turns: bool,
-    /// Whether a softmax in turns has its maxima and tables in fewer rounds and more bytes.
+    /// Whether a softmax in turns has its maxima and tables in fewer rounds and more bytes, or a smooth
+    /// function in turns its table.
     pub shallow: bool,
+    /// Whether maxima of a shallow softmax are those that take the least time between parties that are
+    /// near: more rounds and fewer bytes.
+    pub near: bool,
 }
 
 /// The protocols that multiply a linear layer.
@@ -77,6 +81,7 @@ impl StepOptions {
             function: Some(function),
             turns: false,
             shallow: false,
+            near: false,
         }
     }
 
@@ -110,6 +115,7 @@ impl StepOptions {
             function: other.function.or(self.function),
             turns: self.turns || other.turns,
             shallow: self.shallow || other.shallow,
+            near: self.near || other.near,
         }
     }
 }
@@ -172,6 +178,7 @@ impl fmt::Display for StepOptions {
             self.function.map(|function| function.to_string()),
             self.turns.then(|| "turns".to_owned()),
             self.shallow.then(|| "shallow".to_owned()),
+            self.near.then(|| "near".to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.write_str(&if parts.is_empty() { "plain".into() } else { parts.join("+") })
@@ -184,14 +191,14 @@ impl FromStr for StepOptions {
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead` or
     /// `ahead2` to `ahead64`, and `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
     /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`,
-    /// `turns`, and `shallow`, in this order, with `+` between.
+    /// `turns`, `shallow`, and `near`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
                  ahead, ahead2 to ahead64, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
                  rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns, \
-                 shallow",
+                 shallow, near",
             )
         };
         let mut options = Self::default();
@@ -215,6 +222,7 @@ impl FromStr for StepOptions {
                 }
                 ("turns", ..) => options.turns = true,
                 ("shallow", ..) => options.shallow = true,
+                ("near", ..) => options.near = true,
                 (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
                 ("masked", ..) => options.function = Some(Function::OnMask),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
@@ -342,10 +350,11 @@ mod tests {
         by_step.set(19, "turns".parse().unwrap());
         by_step.set(20, "rows-chain+turns".parse().unwrap());
         by_step.set(21, "rows-chain+turns+shallow".parse().unwrap());
+        by_step.set(23, "chain+turns+shallow+near".parse().unwrap());
         by_step.set(22, "folded2+ahead32".parse().unwrap());
         assert_eq!(by_step.most_runs(), 32);
         let json = serde_json::to_string(&by_step).unwrap();
-        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns","21":"rows-chain+turns+shallow","22":"folded2+ahead32"}"#;
+        let all = r#"{"3":"digits7","5":"circuits","7":"packing2+ahead+digits7","8":"transfers","10":"rows5","11":"folded4+ahead","12":"packing2+stages4","13":"ahead+chain","14":"rows-chain","15":"stages-chain","16":"tables3","17":"tables-chain","18":"masked","19":"turns","20":"rows-chain+turns","21":"rows-chain+turns+shallow","22":"folded2+ahead32","23":"chain+turns+shallow+near"}"#;
         assert_eq!(json, all);
         assert_eq!(serde_json::from_str::<OptionsByStep>(&json).unwrap(), by_step);
         for bad in [
@@ -385,6 +394,6 @@ mod tests {
         for bad in [r#"{"x":"circuits"}"#, "[]"] {
             assert!(serde_json::from_str::<OptionsByStep>(bad).is_err(), "{bad}");
         }
-        assert!(by_step.check(22).is_ok() && by_step.check(21).is_err());
+        assert!(by_step.check(23).is_ok() && by_step.check(22).is_err());
     }
 }

@@ -200,7 +200,8 @@ fn functions(
     let chained = [Function::Digits, Function::Rows].map(|function| function(Radix::Chain));
     let chained = chained.into_iter().map(StepOptions::function);
     let shallow = chained.map(|options| StepOptions { turns: true, shallow: true, ..options });
-    let all = all.filter(|options| !options.is_none()).chain(turned).chain(shallow);
+    let near = shallow.clone().map(|options| StepOptions { near: true, ..options });
+    let all = all.filter(|options| !options.is_none()).chain(turned).chain(shallow).chain(near);
     all.filter_map(built).collect()
 }
 

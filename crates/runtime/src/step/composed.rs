@@ -1,7 +1,7 @@
 //! A protocol on shares with what each party computes by itself before and after it.
 
 use mpc::Share;
-use wire::{Channel, Result};
+use wire::{Channel, Result, Role};
 
 use super::local::{self, WeightedSum};
 use super::sliced::{Feed, Sliced};
@@ -36,6 +36,10 @@ pub struct Also {
     pub len: usize,
     /// The width of its shares in bits, at most that of the protocol's results.
     pub bits: u32,
+    /// The constant that is added to each of its inputs first.
+    pub before: i64,
+    /// The constant that is added to each of its results.
+    pub after: i64,
 }
 
 impl From<Sliced> for Composed {
@@ -87,9 +91,7 @@ impl Composed {
             inputs = vec![sum.add(role, &inputs)?];
         }
         if !self.also.is_empty() {
-            let bits = inputs.first().map_or(1, Share::bits);
-            let all = inputs.iter().flat_map(|share| share.words().iter().copied());
-            inputs = vec![Share::new(all.collect(), bits)];
+            inputs = vec![self.joined(role, inputs)];
         }
         let mut ready = Vec::with_capacity(inputs.len());
         for (share, place) in inputs.into_iter().zip(0..) {
@@ -109,6 +111,33 @@ impl Composed {
             Some([rows, columns]) => local::transpose(&result, [columns, rows]),
             None => result,
         };
-        Ok(if self.after == 0 { result } else { result.plus(role, self.after) })
+        let result = if self.after == 0 { result } else { result.plus(role, self.after) };
+        Ok(self.apart(role, result))
+    }
+
+    /// All inputs one behind another, each moved by what its own constant differs from the first's.
+    fn joined(&self, role: Role, inputs: Vec<Share>) -> Share {
+        let bits = inputs.first().map_or(1, Share::bits);
+        let moves =
+            std::iter::once(0).chain(self.also.iter().map(|also| also.before - self.before));
+        let moved = inputs.into_iter().zip(moves.chain(std::iter::repeat(0)));
+        let moved = moved.map(|(share, by)| if by == 0 { share } else { share.plus(role, by) });
+        Share::new(moved.flat_map(|share| share.words().to_vec()).collect(), bits)
+    }
+
+    /// Results with each other tensor's moved by what its constant differs from the first's.
+    fn apart(&self, role: Role, result: Share) -> Share {
+        if self.also.iter().all(|also| also.after == self.after) {
+            return result;
+        }
+        let others: usize = self.also.iter().map(|also| also.len).sum();
+        let mut start = result.len().saturating_sub(others);
+        let mut words = result.gather(0..start).words().to_vec();
+        for also in &self.also {
+            let part = result.gather(start..start + also.len);
+            words.extend_from_slice(part.plus(role, also.after - self.after).words());
+            start += also.len;
+        }
+        Share::new(words, result.bits())
     }
 }

@@ -82,8 +82,11 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     if options.turns && !transformer::goes_in_turns(cx) {
         return Err(Error::misuse("turns of what is begun by one party only"));
     }
-    if options.shallow && !(options.turns && node.op.is::<ops::Softmax>()) {
-        return Err(Error::misuse("shallow tables of what is no softmax in turns"));
+    if options.shallow && !transformer::is_shallow(cx) {
+        return Err(Error::misuse("shallow tables of what has none in turns"));
+    }
+    if options.near && !(options.shallow && node.op.is::<ops::Softmax>()) {
+        return Err(Error::misuse("near parties of what is no shallow softmax"));
     }
     match options.function {
         Some(Function::Table) => return tables::action(cx),

@@ -20,6 +20,7 @@ mod node_context;
 mod operators;
 mod ot_layers;
 mod packed;
+mod products;
 mod refusal;
 mod registered;
 pub(crate) mod siblings;

@@ -9,15 +9,14 @@ use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::{Layer, MOST_FOLDINGS};
 use mpc::linear::shared_matmul::Left;
 use mpc::lookup::{Lookup, PublicTable};
-use mpc::multiply::{Factor, Multiply};
 use mpc::relu::Relu;
-use mpc::square::Square;
 use mpc::trees::Way;
 use mpc::truncate::Truncate;
 use wire::{Error, Result, Role};
 
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
+use super::products;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
@@ -27,7 +26,7 @@ use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::composed::Composed;
 use crate::step::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
-use crate::step::sliced::{Sliced, max_pool, truncation};
+use crate::step::sliced::{Sliced, max_pool, reduction, truncation};
 use crate::step::{Action, windows};
 
 /// The protocols of each operator, by the operator's name. A new operator's stand in a function
@@ -46,7 +45,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
     ("max-pool", maximum),
     ("offset", |_| Ok(Action::local(Offset))),
     ("pad", arrange),
-    ("product", product),
+    ("product", products::product),
     ("relu", relu),
     ("relu-softmax", relu_softmax),
     ("requantize", requantize),
@@ -69,6 +68,7 @@ pub(super) const OT_PRODUCTS: StepOptions = StepOptions {
     function: None,
     turns: false,
     shallow: false,
+    near: false,
 };
 
 /// The linear layer that a node is, if it is one, and for a lookup in a secret table the rows and
@@ -198,7 +198,8 @@ fn layer(cx: &NodeContext<'_>) -> Result<Action> {
 
 fn relu(cx: &NodeContext<'_>) -> Result<Action> {
     let ops::Relu { saturate, low } = *cx.operator()?;
-    let (count, bits, out_bits) = (cx.count(), cx.bits(), cx.out_bits());
+    let (count, bits) = (cx.count(), cx.bits());
+    let out_bits = cx.extended.unwrap_or_else(|| cx.out_bits());
     let saturate = (saturate + 2 <= bits).then_some(saturate);
     let fastest = || Radix::of_relu(count, bits, saturate, out_bits);
     let radix = cx.digits().unwrap_or_else(fastest);
@@ -232,8 +233,14 @@ fn sum(cx: &NodeContext<'_>) -> Result<Action> {
     if shift == 0 {
         return Ok(Action::local(sum));
     }
-    let radix = cx.radix(cx.count(), shift);
-    let truncate = truncation(cx.count(), width, shift, cx.out_bits(), radix)?;
+    let (count, out_bits, radix) = (cx.count(), cx.out_bits(), cx.radix(cx.count(), shift));
+    let truncate = match (cx.options.turns, radix) {
+        (false, _) => truncation(count, width, shift, out_bits, radix)?,
+        (true, Radix::Chain) => reduction(count, width, shift, out_bits)?,
+        (true, _) => Sliced::new(count, |count| {
+            Truncate::new(count, width, shift, out_bits, radix)?.begun_by(Role::Server)
+        })?,
+    };
     Ok(Action::from(Composed { sum: Some(sum), ..Composed::from(truncate) }))
 }
 
@@ -308,36 +315,6 @@ fn trees_layer(cx: &NodeContext<'_>, layer: Layer) -> Result<TreesLayer> {
 fn arrange(cx: &NodeContext<'_>) -> Result<Action> {
     let places = cx.graph.arrangement(cx.node);
     Ok(Action::local(Arrange { places, inputs: cx.input().len() }))
-}
-
-fn product(cx: &NodeContext<'_>) -> Result<Action> {
-    let ops::Product { factor_bits } = *cx.operator()?;
-    let (count, out_bits) = (cx.count(), cx.out_bits());
-    let square = cx.node.inputs.first() == cx.node.inputs.get(1);
-    let radix = cx.radix(count, factor_bits[0]);
-    let factor_bits = if square { factor_bits } else { without_wraps(cx, factor_bits) };
-    let factors = [0, 1].map(|i| {
-        let signed = cx.graph.input_of(cx.node, i).format.signed;
-        Factor {
-            bits: factor_bits[i],
-            sign: if signed { Sign::Unknown } else { Sign::NonNegative },
-        }
-    });
-    let sliced = match square {
-        true => Sliced::new(count, |count| Square::new(count, factors[0], out_bits, radix))?,
-        false => Sliced::new(count, |count| Multiply::new(count, factors, out_bits, radix))?,
-    };
-    Ok(fitted(Some(factor_bits), 0, sliced, 0))
-}
-
-/// Widths of both factors, the wider one's being that of the products where its shares have it: it
-/// has no wrap to find then, and its bits choose nothing.
-fn without_wraps(cx: &NodeContext<'_>, mut bits: [u32; 2]) -> [u32; 2] {
-    let wider = usize::from(bits[1] > bits[0]);
-    if cx.graph.input_of(cx.node, wider).format.bits >= cx.out_bits() {
-        bits[wider] = bits[wider].max(cx.out_bits());
-    }
-    bits
 }
 
 fn lookup(cx: &NodeContext<'_>) -> Result<Action> {

@@ -1,14 +1,16 @@
-//! Nodes that run as one step: the same function of each element, of tensors that are all there before
-//! the first of them runs, for one run of the protocol takes the rounds of one; and extensions of what a
+//! Nodes that run as one step: the same function of each element, or clips to as many bits, of tensors that
+//! are all there before the first of them runs, for one run of the protocol takes the rounds of one; and extensions of what a
 //! softmax or a norm writes for nothing else, whose messages need not wait for its last ones.
 
 use std::collections::BTreeMap;
 
 use graph::{Graph, Node, Nonlinear, ops};
+use pricing::fixed::message::ROUND_BYTES;
 use wire::{Error, Result};
 
 use super::node_context::{NodeContext, PlanOperator};
 use super::refusal::at;
+use crate::plan::options::Function;
 use crate::step::composed::Also;
 use crate::step::local::Joined;
 use crate::step::{Action, Step};
@@ -54,6 +56,22 @@ fn alike(graph: &Graph, one: &Node, other: &Node) -> bool {
     by_element(other) && widths(one) == widths(other) && one.op == other.op
 }
 
+/// Whether both nodes clip values of one width to as many bits, from other lower bounds or to other
+/// widths. They run together by OT, to the wider one, where that takes few bytes beside the rounds that it
+/// saves.
+fn clips_alike(graph: &Graph, one: &Node, other: &Node) -> bool {
+    let (Some(a), Some(b)) = (one.op.get::<ops::Relu>(), other.op.get::<ops::Relu>()) else {
+        return false;
+    };
+    let widths = |node: &Node| [graph.input_of(node, 0), graph.output_of(node)].map(|t| t.format);
+    let ([from, to], [its_from, its_to]) = (widths(one), widths(other));
+    let narrow = if to.bits < its_to.bits { one } else { other };
+    let more = to.bits.abs_diff(its_to.bits) as usize * graph.output_of(narrow).len();
+    let fits = a.saturate.saturating_add(2) <= from.bits && to.signed == its_to.signed;
+    let same = (a.saturate, from.bits, from.signed) == (b.saturate, its_from.bits, its_from.signed);
+    same && fits && graph.nonlinear != Nonlinear::Gc && more as u64 / 8 <= 2 * ROUND_BYTES
+}
+
 /// Whether a tensor is there before the node at `host` runs, or its elements are, in other places.
 fn there(graph: &Graph, written: &BTreeMap<usize, usize>, tensor: usize, host: usize) -> bool {
     let Some(writer) = written.get(&tensor) else { return true };
@@ -79,7 +97,8 @@ impl Siblings {
             for (index, other) in graph.nodes.iter().enumerate().skip(host + 1).take(NEAR) {
                 let ready = other.inputs.iter().all(|tensor| there(graph, &written, *tensor, host));
                 let free = !hosts.contains_key(&index) && !extending.contains_key(&index);
-                if ready && free && alike(graph, node, other) {
+                let fits = alike(graph, node, other) || clips_alike(graph, node, other);
+                if ready && free && fits {
                     hosts.insert(index, host);
                 }
             }
@@ -133,9 +152,15 @@ impl Siblings {
         let len = |node: &Node| graph.output_of(node).len();
         let joined = self.with(graph, index).map(len).sum();
         let bits = |node: &Node| graph.output_of(node).format.bits;
-        let widest = self.with(graph, index).map(bits).filter(|_| cx.node.op.is::<ops::Extend>());
-        let widest = widest.max().filter(|widest| *widest > cx.out_bits());
+        let widest = self.with(graph, index).map(bits).max();
+        let widest = widest.filter(|widest| *widest > cx.out_bits());
         let behind = self.behind(graph, index).map(bits).or(widest);
+        let others = self.with(graph, index).any(|other| !alike(graph, cx.node, other));
+        if others && matches!(cx.options.function, Some(Function::Circuits | Function::Table)) {
+            let why =
+                "clips from other bounds or to other widths as well, which only comparisons do";
+            return Err(at(&cx.node.name, Error::misuse(why)));
+        }
         let planned = NodeContext { joined, extended: behind, ..*cx };
         let action = plan(&planned).map_err(|e| at(&cx.node.name, e))?;
         let mut step = Step::of_node(graph, index, action);
@@ -146,9 +171,16 @@ impl Siblings {
             let Action::Protocol(composed) = &mut step.action else {
                 return Err(Error::internal("siblings without a protocol; please report it"));
             };
-            let (tensor, bits) = (node.output, bits(node));
+            let low = |node: &Node| node.op.get().map_or(0, |ops::Relu { low, .. }| *low);
+            let (own, its) = (low(cx.node), low(node));
             composed.out_bits = Some(cx.out_bits());
-            composed.also.push(Also { tensor, len: len(node) * cx.batch, bits });
+            composed.also.push(Also {
+                tensor: node.output,
+                len: len(node) * cx.batch,
+                bits: bits(node),
+                before: composed.before + own - its,
+                after: composed.after + its - own,
+            });
             step.reads.extend(&node.inputs);
         }
         Ok(step)

@@ -8,7 +8,7 @@ use mpc::transformer::fold::Fold;
 use mpc::transformer::fold::clipped::Clipped;
 use mpc::transformer::gelu::Gelu;
 use mpc::transformer::layernorm::LayerNorm;
-use mpc::transformer::softmax::Softmax;
+use mpc::transformer::softmax::{Distance, Softmax};
 use wire::{Error, Result};
 
 use super::node_context::NodeContext;
@@ -33,6 +33,7 @@ pub(super) fn softmax(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action> {
     let softmax = cx.graph.softmax(cx.node).map_err(Error::misuse)?;
     let columns = cx.output().shape.last().copied().unwrap_or(1);
     let radix = cx.radix(cx.count(), bits.saturating_sub(1));
+    let distance = if cx.options.near { Distance::Near } else { Distance::Far };
     let plan = |rows| match rows_by {
         RowsBy::Ot => Softmax::new(rows, &softmax, radix),
         RowsBy::Circuits => Softmax::with_circuits(rows, &softmax, radix),
@@ -43,7 +44,7 @@ pub(super) fn softmax(cx: &NodeContext<'_>, rows_by: RowsBy) -> Result<Action> {
             None => plan(rows)?,
         };
         match (cx.options.shallow, cx.options.turns) {
-            (true, _) => plan.shallow(radix),
+            (true, _) => plan.shallow(radix, distance),
             (false, true) => plan.in_turns(),
             (false, false) => Ok(plan),
         }
@@ -102,7 +103,12 @@ pub(super) fn fold(cx: &NodeContext<'_>) -> Result<Action> {
 fn folded(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Fold) -> Fold) -> Result<Action> {
     let (fold, bits) = (cx.graph.fold(cx.node).map_err(Error::misuse)?, cx.bits());
     let sliced = Sliced::new(cx.count(), |count| {
-        Fold::new(count, bits, &fold, cx.out_bits(), radix).map(&finished)
+        let plan = Fold::new(count, bits, &fold, cx.out_bits(), radix).map(&finished)?;
+        Ok(match (cx.options.shallow, cx.options.turns) {
+            (true, _) => plan.shallow(),
+            (false, true) => plan.in_turns(),
+            (false, false) => plan,
+        })
     })?;
     Ok(Action::from(Composed { narrow: Some([bits; 2]), ..Composed::from(sliced) }))
 }
@@ -139,18 +145,29 @@ fn gelus(cx: &NodeContext<'_>, radix: Radix, finished: impl Fn(Gelu) -> Gelu) ->
 }
 
 /// Whether the function that was chosen for a node can go in turns, or the exact rounding of a linear
-/// layer.
+/// layer or a sum.
 pub(super) fn goes_in_turns(cx: &NodeContext<'_>) -> bool {
     let op = &cx.node.op;
     let (softmax, norm) = (op.is::<ops::Softmax>(), op.is::<ops::LayerNorm>());
+    let smooth = op.is::<ops::Gelu>() || op.is::<ops::Fold>();
+    let product = op.is::<ops::Product>() && cx.node.inputs.first() != cx.node.inputs.get(1);
+    let sum = op.get::<ops::Sum>().is_some_and(|sum| sum.shift > 0);
     match cx.options.function {
-        None => op.is::<ops::Extend>() && cx.graph.nonlinear != Nonlinear::Gc,
+        None => (op.is::<ops::Extend>() || product || sum) && cx.graph.nonlinear != Nonlinear::Gc,
         Some(Function::Digits(Radix::Chain)) if op.is::<Linear>() => true,
-        Some(Function::Digits(_)) => softmax || norm || op.is::<ops::Gelu>(),
+        Some(Function::Digits(_)) => softmax || norm || product || sum || smooth,
         Some(Function::Rows(_)) => softmax || norm,
-        Some(Function::Tables(_)) => op.is::<ops::Gelu>(),
+        Some(Function::Tables(_)) => smooth,
         _ => false,
     }
+}
+
+/// Whether what was chosen for a node can have tables of few levels: softmaxes, and folded functions whose
+/// tables are looked up by circuits.
+pub(super) fn is_shallow(cx: &NodeContext<'_>) -> bool {
+    let folds = cx.node.op.is::<ops::Fold>();
+    let circuits = matches!(cx.options.function, Some(Function::Digits(_)));
+    cx.options.turns && (cx.node.op.is::<ops::Softmax>() || folds && circuits)
 }
 
 /// A smooth function whose narrow tables are looked up by OT, in fewer rounds.

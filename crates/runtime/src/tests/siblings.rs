@@ -89,3 +89,34 @@ fn a_step_that_runs_with_another_has_its_options() {
         assert!(refused.contains("runs with `relu-left`"), "{refused}");
     }
 }
+
+#[test]
+fn clips_from_other_bounds_run_as_one() {
+    let mut rng = Random::seeded(77);
+    let mut model = branches(&mut rng);
+    let values = inputs(&mut rng, 2);
+    let place = |name: &str| model.graph.nodes.iter().position(|node| node.name == name).unwrap();
+    let [host, other] = ["relu-left", "relu-right"].map(place);
+    let node = &mut model.graph.nodes[other];
+    let graph::ops::Relu { saturate, .. } = *node.op.get().unwrap();
+    node.op = graph::ops::Relu { saturate, low: 1 }.into();
+    let want = clear(&model, &values);
+    assert_ne!(want, clear(&branches(&mut Random::seeded(77)), &values));
+    for how in ["plain", "chain", "digits3", "masked"] {
+        let mut by_step = OptionsByStep::default();
+        if how != "plain" {
+            by_step.set(host, how.parse().unwrap());
+        }
+        let settings = Settings { batch: NonZeroU32::new(2), ..Settings::default() };
+        let plan = Plan::chosen(model.graph.clone(), settings, by_step).unwrap();
+        let step = &plan.steps()[host];
+        assert_eq!(step.composed().unwrap().also.len(), 1);
+        let (answer, server) = run_planned(&plan, &model, &values);
+        assert_eq!(answer.results, want, "{how}");
+        costs_as_planned(&answer, &server.unwrap(), 2);
+    }
+    let mut by_step = OptionsByStep::default();
+    by_step.set(host, "circuits".parse().unwrap());
+    let refused = Plan::chosen(model.graph.clone(), Settings::default(), by_step).unwrap_err();
+    assert!(refused.to_string().contains("other bounds"), "{refused}");
+}

@@ -6,7 +6,7 @@ use ring::word::{mask, signed};
 use super::*;
 use crate::testing::{both, split};
 
-const SIGNS: [Sign; 3] = [Sign::Unknown, Sign::Unsigned, Sign::NonNegative];
+const SIGNS: [Sign; 4] = [Sign::Unknown, Sign::Unsigned, Sign::NonNegative, Sign::Spare];
 
 /// The value that a sum of shares stands for, if the sign allows it.
 fn value(sum: u64, factor: Factor) -> Option<i64> {
@@ -15,6 +15,10 @@ fn value(sum: u64, factor: Factor) -> Option<i64> {
         Sign::Unsigned => Some((sum & mask(bits)) as i64),
         Sign::Unknown => Some(signed(sum, bits)),
         Sign::NonNegative => Some(signed(sum, bits)).filter(|value| *value >= 0),
+        Sign::Spare => {
+            let quarter = 1i64 << (bits - 2);
+            Some(signed(sum, bits)).filter(|value| (-quarter..quarter).contains(value))
+        }
     }
 }
 
@@ -60,6 +64,9 @@ fn every_pair_of_small_shares() {
         for signs in SIGNS.iter().flat_map(|a| SIGNS.map(|b| [*a, b])) {
             let [first, second] = signs;
             let factors = [Factor { bits: m, sign: first }, Factor { bits: n, sign: second }];
+            if !factors.iter().all(|factor| factor.fits()) {
+                continue;
+            }
             for out_bits in [1, 2, m, n + 1, m + n, m + n + 3] {
                 exhaust(factors, out_bits, Radix::Four, &mut rng);
             }
@@ -105,7 +112,8 @@ fn wide_values_at_the_bounds() {
                 let edge = 1u64 << (factor.bits - 1);
                 let mut words = vec![0, 0, edge - 1, edge - 1, edge, edge, edge / 2];
                 words.extend(rng.uniform(100, factor.bits));
-                let low = |word: u64| value(word, factor).unwrap_or((word & (edge - 1)) as i64);
+                let least = (edge / 2).max(1) - 1;
+                let low = |word: u64| value(word, factor).unwrap_or((word & least) as i64);
                 words.into_iter().map(low).collect::<Vec<i64>>()
             });
             let (a, b) = split(&mut rng, &x, m);

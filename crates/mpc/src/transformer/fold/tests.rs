@@ -26,10 +26,19 @@ fn check(bits: u32, function: &functions::Fold, out_bits: u32, values: &[i64], r
     let mut rng = Random::seeded(70);
     let plan = Fold::new(values.len(), bits, function, out_bits, radix).unwrap();
     let (client, server) = split(&mut rng, values, bits);
-    let price = (plan.demand(), plan.cost());
-    let got = computed(&mut rng, price, [&client, &server], |ch, x, ots| run(ch, &plan, x, ots));
     let want = values.iter().map(|x| signed(function.clear(*x) as u64, out_bits));
-    assert_eq!(got, want.collect::<Vec<_>>(), "{function:?} {bits} to {out_bits}");
+    let want = want.collect::<Vec<_>>();
+    let (turns, shallow) = (plan.clone().in_turns(), plan.clone().shallow());
+    let even = matches!(function.argument, Argument::Even | Argument::Odd { .. });
+    let fewer = 2 * u64::from(even && function.relu);
+    assert!(turns.cost().rounds + fewer <= plan.cost().rounds, "{turns:?}");
+    assert!(turns.cost().bytes() <= plan.cost().bytes(), "{turns:?}");
+    for plan in [plan, turns, shallow] {
+        let price = (plan.demand(), plan.cost());
+        let run = |ch: &mut Channel, x: &Share, ots| run(ch, &plan, x, ots);
+        let got = computed(&mut rng, price, [&client, &server], run);
+        assert_eq!(got, want, "{function:?} {bits} to {out_bits}");
+    }
 }
 
 fn new(

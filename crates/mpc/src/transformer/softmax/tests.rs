@@ -44,11 +44,13 @@ fn rows_come_out_as_in_the_clear() {
             assert!(radix == Radix::Chain || turns.cost().bytes() == plan.cost().bytes());
             assert!(turns.cost().rounds + 2 <= plan.cost().rounds);
             check(&mut rng, &turns, (&values, bits), &want);
-            let shallow = plan.clone().shallow(radix).unwrap();
+            let shallow = plan.clone().shallow(radix, Distance::Far).unwrap();
             assert!(shallow.cost().rounds < turns.cost().rounds);
             check(&mut rng, &shallow, (&values, bits), &want);
             let wide = plan.to_width(out_bits + 14).unwrap();
-            let all = [Ok(wide.clone()), wide.clone().in_turns(), wide.clone().shallow(radix)];
+            let [far, near] =
+                [Distance::Far, Distance::Near].map(|d| wide.clone().shallow(radix, d));
+            let all = [Ok(wide.clone()), wide.clone().in_turns(), far, near];
             for wide in all.map(|plan| plan.unwrap()) {
                 check(&mut rng, &wide, (&values, bits), &want);
             }
