@@ -1,6 +1,7 @@
 //! Suites: which protocols the nodes of a graph get. A suite is a value in a file of its own and a
 //! line in [`BUILT_IN`]; nothing else knows suites by name.
 
+mod appended;
 mod auto;
 mod chain;
 pub(crate) mod checked;

@@ -16,6 +16,7 @@ use mpc::trees::Way;
 use mpc::truncate::Truncate;
 use wire::{Error, Result, Role};
 
+use super::appended;
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
@@ -97,11 +98,11 @@ pub(super) fn packings(
 ) -> Result<Vec<(Products, Action)>> {
     let trees = node.op.get::<Trees>();
     let matrices = node.op.is::<MatMul>();
-    if (trees.is_some() || matrices) && runs > 1 {
+    if trees.is_some() && runs > 1 {
         return Ok(Vec::new());
     }
     if matrices {
-        return Ok(packings_of_matrices(graph, node, batch));
+        return Ok(packings_of_matrices(graph, node, batch, runs));
     }
     let (linear, positions, out_bits, inputs) = match (trees, layer_of(graph, node)?) {
         (Some(trees), _) => {
@@ -352,6 +353,9 @@ fn lookup(cx: &NodeContext<'_>) -> Result<Action> {
 }
 
 fn matmul(cx: &NodeContext<'_>) -> Result<Action> {
+    if cx.options.runs.is_some() {
+        return appended::product(cx);
+    }
     Ok(Action::linear(shared_product(cx)?))
 }
 
@@ -374,8 +378,22 @@ fn shared_product(cx: &NodeContext<'_>) -> Result<SharedProduct> {
     SharedProduct::new(matmul, sides, left, cx.out_bits(), sizes, chosen)
 }
 
-/// The ways to pack a product of two matrices: in blocks, and folded at each degree and number of levels.
-fn packings_of_matrices(graph: &Graph, node: &Node, batch: usize) -> Vec<(Products, Action)> {
+/// The ways to pack a product of two matrices: in blocks, and folded at each degree and number of levels;
+/// for several runs together on masks, where it can be.
+fn packings_of_matrices(
+    graph: &Graph,
+    node: &Node,
+    batch: usize,
+    runs: usize,
+) -> Vec<(Products, Action)> {
+    if runs > 1 {
+        let options = appended::options(runs);
+        return appended::packings(&NodeContext {
+            batch,
+            options,
+            ..NodeContext::plain(graph, node)
+        });
+    }
     let folded = (1..=MOST_FOLDINGS).map(Products::Folded);
     let action = |products| {
         let options = StepOptions { products: Some(products), ..StepOptions::default() };
