@@ -17,6 +17,7 @@ mod garbled;
 mod gazelle;
 pub(crate) mod likeness;
 pub(crate) mod lola;
+mod matmul;
 mod node_context;
 mod operators;
 mod ot_layers;

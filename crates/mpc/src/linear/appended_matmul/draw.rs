@@ -6,8 +6,7 @@ use ring::Random;
 use wire::Result;
 use zeroize::Zeroizing;
 
-use super::run::Prepared;
-use super::{Axis, Layer, Shape};
+use super::plan::{Axis, Layer, Shape};
 use crate::defect::defect;
 use crate::share::Share;
 
@@ -29,6 +28,14 @@ pub struct Drawn {
     pub a: Share,
     /// Masks of the right factor.
     pub b: Share,
+}
+
+/// What one run takes of masks that were drawn for several; it is consumed by the run.
+pub struct Prepared {
+    pub(super) run: usize,
+    pub(super) left: Zeroizing<Vec<u64>>,
+    /// This party's share of the products of the masks, mod 2^(out + 3).
+    pub(super) products: Share,
 }
 
 impl Memory {
@@ -149,5 +156,11 @@ impl fmt::Debug for Memory {
 impl fmt::Debug for Drawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Drawn(<hidden>)")
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prepared(<hidden>)")
     }
 }

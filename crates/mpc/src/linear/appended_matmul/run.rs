@@ -1,26 +1,16 @@
 //! A run on prepared masks.
 
-use std::fmt;
-
 use he::rlwe::rescale;
 use ring::word::mask;
 use wire::{Channel, Error, Result, Role};
 use zeroize::Zeroizing;
 
-use super::draw::{Memory, laid};
-use super::{KEPT_BITS, Layer, Masked};
+use super::draw::{Memory, Prepared, laid};
+use super::plan::{KEPT_BITS, Layer, Masked};
 use crate::defect::defect;
 use crate::linear::shared_matmul::clear;
 use crate::linear::transport::misuse;
 use crate::share::Share;
-
-/// What one run takes of masks that were drawn for several; it is consumed by the run.
-pub struct Prepared {
-    pub(super) run: usize,
-    pub(super) left: Zeroizing<Vec<u64>>,
-    /// This party's share of the products of the masks, mod 2^(out + 3).
-    pub(super) products: Share,
-}
 
 impl Prepared {
     /// Multiplies this party's shares of both factors, of which `b` has the new entry at its end;
@@ -117,10 +107,4 @@ fn rounded(role: Role, words: &[u64], from: u32, to: u32) -> Result<Zeroizing<Ve
         }
     };
     Ok(Zeroizing::new(words.map_err(misuse)?))
-}
-
-impl fmt::Debug for Prepared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Prepared(<hidden>)")
-    }
 }

@@ -4,9 +4,11 @@ use he::rlwe::{Params, PublicKey, SecretKey, TABLE, noise};
 use ring::word::{mask, signed};
 use ring::{Random, Seed};
 use wire::testing::run_pair;
-use wire::{Channel, Result};
+use wire::{Channel, Cost, Error, Result};
 
+use super::plan::KEPT_BITS;
 use super::*;
+use crate::linear::shared_matmul;
 use crate::linear::testing::pinned;
 use crate::linear::transport::Worker;
 use crate::share::Share;
@@ -213,8 +215,6 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn transcripts_are_pinned() {
     let mut rng = Random::seeded(8);
-    for (name, axis) in [("appended inner", Axis::Inner), ("appended columns", Axis::Columns)] {
-        let session = session(shape(axis, 2), 4, &mut rng);
-        pinned(name, &run(&session));
-    }
+    let session = session(shape(Axis::Inner, 2), 4, &mut rng);
+    pinned("appended inner", &run(&session));
 }

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::Shape;
+use super::shape::Shape;
 
 /// The products of `a` and `b`, right in the low 32 bits.
 pub(in crate::linear) fn products(shape: Shape, a: &[u64], b: &[u64]) -> Zeroizing<Vec<u64>> {
