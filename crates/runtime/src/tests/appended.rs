@@ -3,6 +3,7 @@
 use super::*;
 use crate::linear::appended_matmul::AppendedProduct;
 use crate::plan::options::OptionsByStep;
+use crate::step::Step;
 use graph::Options;
 
 /// One head of attention over four entries, of which three are kept. What the second state becomes, which
