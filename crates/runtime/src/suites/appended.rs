@@ -13,6 +13,10 @@ use crate::linear::appended_matmul::AppendedProduct;
 use crate::plan::options::{Products, StepOptions};
 use crate::step::Action;
 
+/// Most elements of all tensors that are traced for one product: a plan from outside is traced before it
+/// is accepted.
+const MOST_TRACED: usize = 1 << 22;
+
 /// Where an element of a tensor comes from that is only moved about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
@@ -142,7 +146,7 @@ fn moved(
 }
 
 /// Origins of the elements of a tensor and of what the states become that it shows, and of all
-/// tensors between them and what is computed.
+/// tensors between them and what is computed; nothing where these are too large.
 fn origins(graph: &Graph, tensor: usize) -> BTreeMap<usize, Vec<Origin>> {
     let mut wanted = BTreeSet::from([tensor]);
     movers(graph, &mut wanted);
@@ -150,6 +154,10 @@ fn origins(graph: &Graph, tensor: usize) -> BTreeMap<usize, Vec<Origin>> {
     let after: Vec<usize> = read.map(|state| state.after).collect();
     wanted.extend(after);
     let movers = movers(graph, &mut wanted);
+    let length = |tensor: &usize| graph.tensors.get(*tensor).map_or(0, graph::Tensor::len);
+    if wanted.iter().map(length).fold(0, usize::saturating_add) > MOST_TRACED {
+        return BTreeMap::new();
+    }
     let mut known: BTreeMap<usize, Vec<Origin>> = BTreeMap::new();
     for (index, node) in movers.into_iter().rev() {
         let moved = moved_by(graph, (index, node), &known);
