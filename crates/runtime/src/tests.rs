@@ -1,7 +1,6 @@
 //! Whole sessions in memory: results against the interpreter, costs against the
 //! plan, and what each party can see.
 
-mod appended;
 mod bands;
 mod batches;
 mod checked;
