@@ -107,7 +107,7 @@ fn right(graph: &Graph, node: &Node) -> Option<Right> {
             all.get(place).copied()
         };
         let entry = |entry: usize| (0..items * other).map(move |at| value(entry, at));
-        let fixed = (0..entries).take_while(|at| entry(*at).all(|value| is_fixed(value)));
+        let fixed = (0..entries).take_while(|at| entry(*at).all(is_fixed));
         let fixed = fixed.count();
         // What an entry has before a run, the one in front of it has after the run.
         let moves = (fixed + 1..entries).all(|at| {

@@ -79,10 +79,13 @@ fn keys(layer: &Layer) -> (SecretKey, PublicKey) {
     (key, public)
 }
 
+/// This party's share of both.
+type Mine = fn(&(Share, Share)) -> &Share;
+
 /// All runs of a session of one party. `prepare` makes the products of the masks.
 fn party(
     channel: &mut Channel,
-    (session, mine): (&Session, fn(&(Share, Share)) -> &Share),
+    (session, mine): (&Session, Mine),
     fixed: Option<&[u64]>,
     prepare: impl Fn(&mut Channel, &Drawn, &mut Worker<'_>) -> Result<Share>,
 ) -> Result<Vec<Share>> {
