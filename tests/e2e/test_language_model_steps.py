@@ -106,6 +106,22 @@ def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Mod
     assert cost_of(together.predicted(count, before)).bytes < cost_of(alone.predicted(count, before)).bytes
 
 
+def test_attention_on_masks_of_several_tokens_is_near_the_interpreter(model: Model) -> None:
+    folder, reading = model.path.parent, Reading(prefix=PREFIX, suffix=SUFFIX, context=CONTEXT)
+    compile_model(folder / "tiny", folder / "random.tacit", options=Options(rounding="stochastic", reading=reading))
+    random = Model(folder / "random.tacit")
+    x = text_of(random).tokens(["seventeen sheep"]).x
+    x = np.concatenate([x] * (1 + 40 // len(x)))
+    # More tokens than the context has, and than are prepared together.
+    assert len(x) > max(CONTEXT, 32)
+    run, other = (Pair(random, protocols=protocols).run(x, None) for protocols in ("ahead32", "plain"))
+    assert [step for step in run.report["layers"] if "of entries that are kept" in step["protocol"]]
+    assert run.report["bytes"] == run.report["predicted"]["bytes"]
+    assert run.report["rounds"] == run.report["predicted"]["rounds"]
+    # Errors of rounding at random are those of products that were not prepared.
+    assert run.report["max_error"] <= 2 * other.report["max_error"] + 4
+
+
 def test_clients_have_what_steps_take_in_their_file(model: Model) -> None:
     text = read(model.path.with_suffix(".text"))
     assert text.decoding is not None

@@ -7,7 +7,7 @@ use ring::{Random, Seed};
 use runtime::parts::{
     self, Agreed, CorrelationSource, EncodedModel, KeyCache, client_knows, random, server_knows,
 };
-use runtime::{ClientKeys, Endpoint, Party, Report, ServerKeys, Settings};
+use runtime::{ClientKeys, Endpoint, Memory, Party, Report, ServerKeys, Settings};
 use serde::Serialize;
 use wire::{Channel, Error, Phase, Result, Role};
 
@@ -76,7 +76,8 @@ impl Bench {
             (metered(channel, task), cots::wrong(channel, sample)?)
         } else {
             let party = Party::Client { keys: &keys, input: &[], threads };
-            let end = &mut Endpoint { channel, party, source, rng: &mut rng };
+            let memory = &mut Memory::default();
+            let end = &mut Endpoint { channel, party, source, rng: &mut rng, memory };
             let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             let words = open::to_client(channel, &result)?;
@@ -125,7 +126,8 @@ impl Host {
             let none = EncodedModel::default();
             let prepared = self.prepared.as_ref().unwrap_or(&none);
             let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-            let end = &mut Endpoint { channel, party, source, rng: &mut rng };
+            let memory = &mut Memory::default();
+            let end = &mut Endpoint { channel, party, source, rng: &mut rng, memory };
             let result = parts::run_shares(end, &task.plan, shares)?;
             let report = metered(channel, task);
             open::to_client(channel, &result)?;

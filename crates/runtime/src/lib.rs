@@ -36,8 +36,8 @@ pub use session::server::{Progress, Served, Terms};
 pub use step::local::WeightedSum;
 pub use step::{
     Action, Asked, ClientKeys, Composed, Context, Encoded, Endpoint, Exchange, Feed, KeyDemand,
-    LinearProtocol, Local, Opening, Party, Preprocess, Preprocessed, Preprocessing, ServerKeys,
-    Slice, Sliced, SlotKeyDemand, Spent, Step, WeightSource, Weights,
+    LinearProtocol, Local, Memory, Opening, Party, Preprocess, Preprocessed, Preprocessing,
+    ServerKeys, Slice, Sliced, SlotKeyDemand, Spent, Step, WeightSource, Weights,
 };
 pub use suites::suite::{NodePlanner, Suite};
 pub use suites::{

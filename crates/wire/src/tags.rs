@@ -155,9 +155,9 @@ tags! {
         "The client sends the labels of the bits that it enters.";
     SMALL_SHARES = 0x4f, "small shares of a FALCON layer", ToServer, [Online],
         "The client sends its share less a mask of a few bits, which leaks the inputs (suite falcon only).";
-    SHARED_INPUTS = 0x50, "inputs of a product of shared matrices", ToServer, [Online],
+    SHARED_INPUTS = 0x50, "inputs of a product of shared matrices", ToServer, [Preprocess, Online],
         "The client sends its shares of the factors, encrypted: seed and body of each RLWE ciphertext.";
-    SHARED_RESPONSES = 0x51, "answers of a product of shared matrices", ToClient, [Online],
+    SHARED_RESPONSES = 0x51, "answers of a product of shared matrices", ToClient, [Preprocess, Online],
         "The server sends the masked products: c1 and the useful part of c0 of each RLWE ciphertext.";
     LOLA_KEYS = 0x52, "keys for networks under encryption", ToServer, [Setup],
         "The client sends the bodies of one BFV key: public, for products, or for a rotation.";
@@ -203,6 +203,8 @@ tags! {
         "The client sends by how much its shares differ from random integers to which it has committed, the low bits each by itself.";
     GARBLER_LABELS = 0x67, "labels of the server's bits", ToClient, [Online],
         "The server, who has garbled before its bits were known, sends a chunk of the labels of these.";
+    MASKED_FACTORS = 0x68, "masked factors of a product", Both, [Online],
+        "Each party sends its shares of a left factor and of what was appended to the right one, less the masks whose products were preprocessed.";
 }
 
 /// Returns the row of a number.

@@ -1,5 +1,6 @@
 //! Linear layers: one module per protocol.
 
+pub mod appended_matmul;
 pub mod coefficient;
 pub mod falcon;
 pub mod gala;

@@ -1,6 +1,7 @@
 //! Layers that the server's weights or two shared tensors are multiplied in, as values: one
 //! file per protocol, each an implementation of [`LinearProtocol`](crate::step::LinearProtocol).
 
+pub mod appended_matmul;
 pub mod bands;
 pub mod checked;
 pub mod coefficient;

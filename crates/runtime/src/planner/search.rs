@@ -73,6 +73,8 @@ pub struct Found {
     pub plan: Plan,
     /// Predicted seconds of a session with one run.
     pub seconds: f64,
+    /// Predicted seconds of a run of the session that was planned for.
+    pub run_seconds: f64,
     /// By step, the ways that it could run; of steps that have several.
     pub alternatives: BTreeMap<usize, Vec<Alternative>>,
     /// Predicted seconds by source of correlations, each with the best protocols for it.
@@ -86,8 +88,8 @@ pub struct Found {
 /// The errors of [`Plan::new`].
 pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
     let plain = Plan::new(graph.clone(), settings)?;
-    let inputs = if graph.states.is_empty() { 1.0 } else { STREAM };
-    let search = Search { ways: ways(&plain), conditions, settings, inputs };
+    let inputs = inputs(graph);
+    let search = Search { ways: ways(&plain), conditions, inputs };
     let rest = search.seconds(&plain) - search.steps(&plain);
     let mut tried: Vec<(f64, Settings)> = sourcing(settings)
         .into_iter()
@@ -112,8 +114,8 @@ pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Resul
     }
     let marginal = search.marginal(&plan.demand(), plan.settings());
     let alternatives = search.alternatives(&plan, marginal);
-    let seconds = search.session(&plan, 1);
-    Ok(Found { plan, seconds, alternatives, sources })
+    let (run_seconds, seconds) = (seconds, search.session(&plan, 1));
+    Ok(Found { plan, seconds, run_seconds, alternatives, sources })
 }
 
 /// Plans with `options` for every step that has it, and the default for the rest.
@@ -131,10 +133,32 @@ pub fn uniform(graph: &Graph, settings: Settings, options: StepOptions) -> Resul
     Plan::chosen(graph.clone(), settings, by_step)
 }
 
+/// Inputs of a session for which `graph` is planned.
+fn inputs(graph: &Graph) -> f64 {
+    if graph.states.is_empty() { 1.0 } else { STREAM }
+}
+
+/// The predicted seconds of a session with so many runs.
+fn session(plan: &Plan, conditions: &Conditions, runs: usize) -> f64 {
+    let parts = counted(plan.parts(plan.settings().batch().saturating_mul(runs)));
+    conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
+}
+
+/// The predicted seconds of the session that a plan is for, by its runs.
+pub(super) fn by_run(plan: &Plan, conditions: &Conditions) -> f64 {
+    let (first, inputs) = (session(plan, conditions, 1), inputs(plan.graph()));
+    if inputs == 1.0 {
+        return first;
+    }
+    // What is prepared for several runs together is paid once in as many.
+    let behind = (PRICED - 1).max(plan.options().most_runs());
+    let next = (session(plan, conditions, 1 + behind) - first) / behind as f64;
+    next + (first - next) / inputs
+}
+
 pub(super) struct Search<'a> {
     pub(super) ways: Vec<Vec<Way>>,
     pub(super) conditions: &'a Conditions,
-    settings: Settings,
     /// Runs of a session that share its keys.
     pub(super) inputs: f64,
 }
@@ -142,20 +166,12 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// The predicted seconds of a session with so many runs.
     fn session(&self, plan: &Plan, runs: usize) -> f64 {
-        let parts = counted(plan.parts(self.settings.batch().saturating_mul(runs)));
-        self.conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
+        session(plan, self.conditions, runs)
     }
 
     /// The predicted seconds of a session by its runs.
     fn seconds(&self, plan: &Plan) -> f64 {
-        let first = self.session(plan, 1);
-        if self.inputs == 1.0 {
-            return first;
-        }
-        // What is prepared for several runs together is paid once in as many.
-        let behind = (PRICED - 1).max(plan.options().most_runs());
-        let next = (self.session(plan, 1 + behind) - first) / behind as f64;
-        next + (first - next) / self.inputs
+        by_run(plan, self.conditions)
     }
 
     /// The predicted seconds of the steps of the default plan, without its correlations.

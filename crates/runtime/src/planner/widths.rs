@@ -13,10 +13,9 @@ use serde::{Serialize, Serializer};
 use wire::Result;
 
 use super::rates::Conditions;
-use super::search::{Found, best};
+use super::search::{Found, best, by_run};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
-use crate::step::spent::counted;
 use crate::suites;
 use crate::suites::siblings::Siblings;
 
@@ -96,17 +95,17 @@ pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Fou
 }
 
 fn sum(found: &[Found]) -> f64 {
-    found.iter().map(|found| found.seconds).sum()
+    found.iter().map(|found| found.run_seconds).sum()
 }
 
-/// Seconds of `graph` on all links together with the options of plans for other widths; for
+/// Seconds of a run of `graph` on all links together with the options of plans for other widths; for
 /// ever where it has no plan.
 fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f64 {
     let of = |(found, (_, conditions)): (&Found, &(Settings, Conditions))| {
         let digits = Radix::of_bits(DIGITS).map(StepOptions::digits).unwrap_or_default();
         let tried = [StepOptions::default(), digits, StepOptions::CIRCUITS].into_iter();
         let plans = tried.filter_map(|new| carried(graph, &found.plan, new).ok());
-        plans.map(|plan| seconds(&plan, conditions)).fold(f64::INFINITY, f64::min)
+        plans.map(|plan| by_run(&plan, conditions)).fold(f64::INFINITY, f64::min)
     };
     plans.iter().zip(links).map(of).sum()
 }
@@ -129,10 +128,4 @@ fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
     }
     by_step.set(graph.nodes.len(), plan.options().of(known.nodes.len()));
     Plan::chosen(graph.clone(), settings, by_step)
-}
-
-/// The predicted seconds of a session with one run.
-fn seconds(plan: &Plan, conditions: &Conditions) -> f64 {
-    let parts = counted(plan.parts(plan.settings().batch()));
-    conditions.timed(parts).iter().map(|(_, seconds)| seconds).sum()
 }

@@ -168,6 +168,7 @@ fn context<'s>(
         channel: end.channel,
         party: end.party,
         rng: end.rng,
+        memory: end.memory,
         index,
         node: step.node,
         correlations,

@@ -200,7 +200,7 @@ fn run_step(
     tensors: &mut Tensors,
     Turn { correlations, makes_more, preprocessed }: Turn<'_>,
 ) -> Result<Share> {
-    let Endpoint { channel, party, source, rng } = end;
+    let Endpoint { channel, party, source, rng, memory } = end;
     channel.enter(Phase::Online, Some(index));
     let inputs = tensors.take_inputs(step, index)?;
     let feed = &mut match makes_more {
@@ -212,7 +212,8 @@ fn run_step(
         Action::Protocol(composed) => composed.run(channel, inputs, feed),
         Action::Linear(layer) => {
             let (party, node) = (*party, step.node);
-            layer.run(&mut Context { channel, party, rng, node, preprocessed, feed }, inputs)
+            let cx = &mut Context { channel, party, rng, memory, index, node, preprocessed, feed };
+            layer.run(cx, inputs)
         }
         Action::Reveal(shown) => {
             Ok(Share::new(open::to_client(channel, input(&inputs, 0)?)?, shown.bits))

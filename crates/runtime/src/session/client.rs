@@ -25,6 +25,7 @@ use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
 use crate::step::keys::ClientKeys;
+use crate::step::memory::Memory;
 use crate::suites;
 
 /// What a client wants: one real-valued input, or several with a leading axis.
@@ -91,6 +92,7 @@ pub(crate) struct Client {
     keys: ClientKeys,
     source: CorrelationSource,
     rng: Random,
+    memory: Memory,
     course: Course,
     /// Inputs whose results are here.
     done: usize,
@@ -154,10 +156,25 @@ impl Client {
         let mut source = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
         let mut course = Course::new(&plan, agreed.inputs)?;
         let party = Party::Client { keys: &keys, input: &[], threads };
-        let end = &mut Endpoint { channel, party, source: &mut source, rng: &mut rng };
+        let mut memory = Memory::default();
+        let (source_of, rng_of) = (&mut source, &mut rng);
+        let end =
+            &mut Endpoint { channel, party, source: source_of, rng: rng_of, memory: &mut memory };
         course.send_ahead(end, &plan)?;
         let (offered, done) = (Offered::new(&plan, &provenance), 0);
-        Ok(Self { plan, provenance, offered, keys, source, rng, course, done, threads, resumed })
+        Ok(Self {
+            plan,
+            provenance,
+            offered,
+            keys,
+            source,
+            rng,
+            memory,
+            course,
+            done,
+            threads,
+            resumed,
+        })
     }
 
     /// Receives the last flight of the setup; what later sessions can use goes to the keys of
@@ -176,9 +193,9 @@ impl Client {
 
     /// Prepares the next run, unless the next turn is a run itself; says which.
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
-        let Self { plan, keys, source, rng, course, threads, .. } = self;
+        let Self { plan, keys, source, rng, memory, course, threads, .. } = self;
         let party = Party::Client { keys, input: &[], threads: *threads };
-        course.prepare(&mut Endpoint { channel, party, source, rng }, plan)
+        course.prepare(&mut Endpoint { channel, party, source, rng, memory }, plan)
     }
 
     /// Runs quantised inputs, at most a batch of them; a result for each, or none of a run that is
@@ -189,11 +206,12 @@ impl Client {
         inputs: &[Vec<i64>],
         kind: Kind,
     ) -> Result<Vec<Vec<i64>>> {
-        let Self { plan, keys, source, rng, course, done, threads, .. } = self;
+        let Self { plan, keys, source, rng, memory, course, done, threads, .. } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
         let input = batch::joined(inputs, input, plan.settings().batch());
         let party = Party::Client { keys, input: &input, threads: *threads };
-        let words = course.run(&mut Endpoint { channel, party, source, rng }, plan, kind)?;
+        let end = &mut Endpoint { channel, party, source, rng, memory };
+        let words = course.run(end, plan, kind)?;
         *done += inputs.len();
         let rows = words.chunks(plan.result_len().max(1)).take(inputs.len());
         Ok(rows.map(|row| decode(plan, row)).collect())

@@ -23,6 +23,7 @@ use crate::session::kept::Keeping;
 use crate::session::opening::Met;
 use crate::step::context::{Endpoint, Party};
 use crate::step::keys::ServerKeys;
+use crate::step::memory::Memory;
 use crate::suites;
 
 /// How long a client that is refused may go on sending, in seconds.
@@ -222,7 +223,8 @@ fn attend<'a>(
     let source = &mut correlation_source(channel, &mut rng, &agreed, plan, keeping)?;
     let party = Party::Server { keys: &keys, weights: encoded.weights(), threads };
     let mut course = Course::new(plan, agreed.inputs)?;
-    let end = &mut Endpoint { channel, party, source, rng: &mut rng };
+    let memory = &mut Memory::default();
+    let end = &mut Endpoint { channel, party, source, rng: &mut rng, memory };
     course.send_ahead(end, plan)?;
     if follows {
         end.channel.enter(Phase::Setup, None);

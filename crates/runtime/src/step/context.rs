@@ -6,6 +6,7 @@ use wire::{Channel, Error, Result};
 
 use super::correlations::CorrelationSource;
 use super::keys::{ClientKeys, ServerKeys};
+use super::memory::Memory;
 use super::preprocessed::Preprocessed;
 use super::sliced::Feed;
 use super::weights::Weights;
@@ -60,6 +61,8 @@ pub struct Endpoint<'a> {
     pub source: &'a mut CorrelationSource,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
+    /// What layers keep between the runs of the session.
+    pub memory: &'a mut Memory,
 }
 
 /// What a step finds when it runs.
@@ -70,6 +73,10 @@ pub struct Context<'a, 'f> {
     pub party: Party<'a>,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
+    /// What layers keep between the runs of the session.
+    pub memory: &'a mut Memory,
+    /// Index of the step.
+    pub index: usize,
     /// Node of the step, which has its weights.
     pub node: Option<usize>,
     /// What was preprocessed for the step, of a layer that is.
@@ -85,6 +92,8 @@ pub struct Preprocessing<'a> {
     pub party: Party<'a>,
     /// Randomness of the operating system.
     pub rng: &'a mut Random,
+    /// What layers keep between the runs of the session.
+    pub memory: &'a mut Memory,
     /// Index of the step.
     pub index: usize,
     /// Node of the step, which has its weights.

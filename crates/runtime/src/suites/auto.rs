@@ -76,7 +76,8 @@ pub(super) fn chosen(cx: &NodeContext<'_>) -> Result<Action> {
     let NodeContext { node, options, .. } = *cx;
     let linear = node.op.is::<Linear>() || node.op.is::<Embedding>() || node.op.is::<ops::Trees>();
     let multiplies = linear || node.op.is::<MatMul>();
-    if !multiplies && options.products.is_some() || !linear && options.preprocessed {
+    let prepares = linear || node.op.is::<MatMul>() && options.runs.is_some();
+    if !multiplies && options.products.is_some() || !prepares && options.preprocessed {
         return Err(Error::misuse("an option for linear layers"));
     }
     if options.turns && !transformer::goes_in_turns(cx) {

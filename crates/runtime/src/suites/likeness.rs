@@ -6,7 +6,7 @@ use std::fmt::Write;
 use graph::{Graph, MatMul, Node, Tensor, ops};
 
 use super::siblings::Siblings;
-use super::{BUILT_IN, operators};
+use super::{BUILT_IN, appended, operators};
 
 /// What tells the nodes of one graph apart.
 pub(crate) struct Likeness<'a> {
@@ -59,7 +59,8 @@ impl<'a> Likeness<'a> {
             node.inputs.iter().filter_map(|input| self.known.get(*input).copied()).collect();
         let same: Vec<bool> =
             node.inputs.iter().map(|input| node.inputs.first() == Some(input)).collect();
-        write!(text, " {behind:?} {known:?} {same:?}").ok()?;
+        let grows = appended::grows(self.graph, node);
+        write!(text, " {behind:?} {known:?} {same:?} {grows}").ok()?;
         Some(text)
     }
 }

@@ -1,6 +1,7 @@
 //! Suites: which protocols the nodes of a graph get. A suite is a value in a file of its own and a
 //! line in [`BUILT_IN`]; nothing else knows suites by name.
 
+mod appended;
 mod auto;
 mod chain;
 pub(crate) mod checked;
@@ -16,6 +17,7 @@ mod garbled;
 mod gazelle;
 pub(crate) mod likeness;
 pub(crate) mod lola;
+mod matmul;
 mod node_context;
 mod operators;
 mod ot_layers;

@@ -7,20 +7,19 @@ use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding};
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::{Layer, MOST_FOLDINGS};
-use mpc::linear::shared_matmul::Left;
 use mpc::lookup::{Lookup, PublicTable};
 use mpc::relu::Relu;
 use mpc::trees::Way;
 use mpc::truncate::Truncate;
 use wire::{Error, Result, Role};
 
+use super::matmul;
 use super::node_context::{NodeContext, PlanOperator};
 use super::ot_layers;
 use super::products;
 use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
-use crate::linear::shared_matmul::{Blocks, SharedProduct};
 use crate::linear::trees::{Sizes, TreesLayer, selection};
 use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
@@ -41,7 +40,7 @@ pub(super) static BUILT_IN: &[(&str, PlanOperator)] = &[
     ("layer-norm", |cx| transformer::layer_norm(cx, RowsBy::Ot)),
     ("linear", layer),
     ("lookup", lookup),
-    ("mat-mul", matmul),
+    ("mat-mul", matmul::product),
     ("max-pool", maximum),
     ("offset", |_| Ok(Action::local(Offset))),
     ("pad", arrange),
@@ -97,11 +96,11 @@ pub(super) fn packings(
 ) -> Result<Vec<(Products, Action)>> {
     let trees = node.op.get::<Trees>();
     let matrices = node.op.is::<MatMul>();
-    if (trees.is_some() || matrices) && runs > 1 {
+    if trees.is_some() && runs > 1 {
         return Ok(Vec::new());
     }
     if matrices {
-        return Ok(packings_of_matrices(graph, node, batch));
+        return Ok(matmul::packings(graph, node, batch, runs));
     }
     let (linear, positions, out_bits, inputs) = match (trees, layer_of(graph, node)?) {
         (Some(trees), _) => {
@@ -326,40 +325,6 @@ fn lookup(cx: &NodeContext<'_>) -> Result<Action> {
         Ok(PublicTable::new(plan, table.clone()))
     })?;
     Ok(fitted(Some([bits; 2]), low.wrapping_neg(), sliced, 0))
-}
-
-fn matmul(cx: &NodeContext<'_>) -> Result<Action> {
-    Ok(Action::linear(shared_product(cx)?))
-}
-
-/// The product of two matrices, in blocks or folded as was chosen.
-fn shared_product(cx: &NodeContext<'_>) -> Result<SharedProduct> {
-    let NodeContext { graph, node, batch, options, .. } = *cx;
-    let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
-    let sides = MatMul::sides(a, b).ok_or_else(|| Error::misuse("matrices that do not fit"))?;
-    let known = node.inputs.first().is_some_and(|a| graph.known().get(*a) == Some(&true));
-    let left = if known { Left::Client } else { Left::Shared };
-    let products = graph.nodes.iter().filter(|node| node.op.is::<MatMul>()).count();
-    let (matmul, sizes) = (cx.operator()?, [batch, products]);
-    let blocks = match options.products {
-        None => None,
-        Some(Products::Packing(1)) => Some(Blocks::Apart),
-        Some(Products::Folded(place)) => Some(Blocks::Folded(place)),
-        Some(_) => return Err(Error::misuse("products that a product of matrices does not have")),
-    };
-    let chosen = (blocks, cx.digits());
-    SharedProduct::new(matmul, sides, left, cx.out_bits(), sizes, chosen)
-}
-
-/// The ways to pack a product of two matrices: in blocks, and folded at each degree and number of levels.
-fn packings_of_matrices(graph: &Graph, node: &Node, batch: usize) -> Vec<(Products, Action)> {
-    let folded = (1..=MOST_FOLDINGS).map(Products::Folded);
-    let action = |products| {
-        let options = StepOptions { products: Some(products), ..StepOptions::default() };
-        let cx = NodeContext { batch, options, ..NodeContext::plain(graph, node) };
-        Some((products, Action::linear(shared_product(&cx).ok()?)))
-    };
-    std::iter::once(Products::Packing(1)).chain(folded).filter_map(action).collect()
 }
 
 /// A protocol on shares reduced to `narrow` bits, with constants added `before` and `after`.

@@ -23,6 +23,7 @@ use crate::session::opening::Asking;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
 use crate::step::keys::{ClientKeys, ServerKeys};
+use crate::step::memory::Memory;
 use crate::tests::{SIDE, network};
 
 /// Sessions on each side of a comparison; enough that a bit which is always one on
@@ -83,7 +84,8 @@ fn client(
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Client { keys: &keys, input, threads };
-    let end = &mut Endpoint { channel, party, source, rng };
+    let memory = &mut Memory::default();
+    let end = &mut Endpoint { channel, party, source, rng, memory };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     let opened = run::run(
@@ -110,7 +112,8 @@ fn server(
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
     let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
-    let end = &mut Endpoint { channel, party, source, rng };
+    let memory = &mut Memory::default();
+    let end = &mut Endpoint { channel, party, source, rng, memory };
     let mut shares = Shares::new();
     let mut watch = |share: &Share| shares.push(seen(share));
     run::run(end, (plan, Kind::Whole), &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use super::shape::Shape;
 
 /// The products of `a` and `b`, right in the low 32 bits.
-pub(super) fn products(shape: Shape, a: &[u64], b: &[u64]) -> Zeroizing<Vec<u64>> {
+pub(in crate::linear) fn products(shape: Shape, a: &[u64], b: &[u64]) -> Zeroizing<Vec<u64>> {
     let narrow = |words: &[u64]| words.iter().map(|word| *word as u32).collect::<Vec<_>>();
     let (a, b) = (Zeroizing::new(narrow(a)), Zeroizing::new(narrow(b)));
     let factors = a.chunks_exact(shape.left()).zip(b.chunks_exact(shape.right()));

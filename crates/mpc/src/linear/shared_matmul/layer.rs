@@ -99,12 +99,27 @@ impl Layer {
 
     /// Returns what a run costs.
     pub fn cost(&self) -> Cost {
+        self.asks().then(self.answers())
+    }
+
+    /// Returns what the client's ciphertexts cost.
+    pub fn asks(&self) -> Cost {
         let inputs = chunks(self.input_layouts());
+        let body = |layout| Packed::<INPUTS>::body_len(layout);
+        inputs.iter().map(|layout| Cost::message(Role::Client, body(layout))).collect()
+    }
+
+    /// Returns what the server's responses cost.
+    pub fn answers(&self) -> Cost {
         let responses = chunks(self.response_layouts());
-        let up = inputs.iter().map(|l| Cost::message(Role::Client, Packed::<INPUTS>::body_len(l)));
-        let down =
-            responses.iter().map(|l| Cost::message(Role::Server, Packed::<RESPONSES>::body_len(l)));
-        up.chain(down).collect()
+        let body = |layout| Packed::<RESPONSES>::body_len(layout);
+        responses.iter().map(|layout| Cost::message(Role::Server, body(layout))).collect()
+    }
+
+    /// Returns the bytes of the responses that a server holds until it sends them.
+    pub fn held_bytes(&self) -> usize {
+        let words = self.counts().1 * self.params.degree() + self.outputs() * self.terms.len();
+        8 * words
     }
 
     /// Returns what both parties do in a run, beside the messages.

@@ -23,7 +23,7 @@
 //! client adds them up.
 
 mod arrivals;
-mod clear;
+pub(in crate::linear) mod clear;
 mod layer;
 mod plan;
 mod product;
@@ -61,12 +61,44 @@ pub fn client(
     b: &Share,
     worker: &mut Worker<'_>,
 ) -> Result<Share> {
+    ask(channel, layer, key, a, b, worker)?;
+    finish(channel, layer, key, a, b, worker.threads)
+}
+
+/// Encrypts and sends the client's shares, whose products [`finish`] receives later.
+///
+/// # Errors
+/// As [`client`].
+pub fn ask(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    a: &Share,
+    b: &Share,
+    worker: &mut Worker<'_>,
+) -> Result<()> {
     check(layer, a, b)?;
-    send_inputs(channel, layer, key, a.words(), b.words(), worker)?;
+    send_inputs(channel, layer, key, a.words(), b.words(), worker)
+}
+
+/// Decrypts the responses to what [`ask`] sent of the same shares; returns the client's share of the
+/// results.
+///
+/// # Errors
+/// As [`client`].
+pub fn finish(
+    channel: &mut Channel,
+    layer: &Layer,
+    key: &SecretKey,
+    a: &Share,
+    b: &Share,
+    threads: usize,
+) -> Result<Share> {
+    check(layer, a, b)?;
     let known = clear::products(layer.shape, a.words(), b.words());
     // The sums of all phases of each entry.
     let mut phases = Zeroizing::new(vec![0; layer.outputs()]);
-    let with = (key, layer.response_bits, worker.threads);
+    let with = (key, layer.response_bits, threads);
     let outputs = |place| layer.outputs_at(place).unzip();
     let (layouts, places) = (layer.response_layouts(), layer.places());
     rlwe::receive_phases::<RESPONSES, _>(channel, layouts, with, places, outputs, |to, opened| {
@@ -88,6 +120,27 @@ pub fn server<'k>(
     b: &Share,
     worker: &mut Worker<'_>,
 ) -> Result<Share> {
+    answer(channel, layer, keys, a, b, worker)?.send(channel, layer)
+}
+
+/// The server's half of products whose responses wait to be sent.
+pub struct Answered {
+    responses: Vec<Vec<Vec<u64>>>,
+    share: Share,
+}
+
+/// Reads what the client sends and multiplies it; nothing is sent before [`Answered::send`].
+///
+/// # Errors
+/// As [`server`].
+pub fn answer<'k>(
+    channel: &mut Channel,
+    layer: &Layer,
+    keys: impl Into<ServerKeys<'k>>,
+    a: &Share,
+    b: &Share,
+    worker: &mut Worker<'_>,
+) -> Result<Answered> {
     let keys = keys.into();
     check(layer, a, b)?;
     layer.check_keys(&keys)?;
@@ -110,9 +163,26 @@ pub fn server<'k>(
         let places = places.next().unwrap_or_default().to_vec();
         responses.extend(product::respond(layer, &parts, places, keys.public, &mut masks, worker)?);
     }
-    let responses = responses.into_iter().map(Ok);
-    send_chunks::<RESPONSES>(channel, layer.response_layouts(), responses)?;
-    layer.rescaling().server(&masks, layer.params.modulus_bits())
+    let share = layer.rescaling().server(&masks, layer.params.modulus_bits())?;
+    Ok(Answered { responses, share })
+}
+
+impl Answered {
+    /// Sends the responses; returns the server's share of the results.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn send(self, channel: &mut Channel, layer: &Layer) -> Result<Share> {
+        let responses = self.responses.into_iter().map(Ok);
+        send_chunks::<RESPONSES>(channel, layer.response_layouts(), responses)?;
+        Ok(self.share)
+    }
+}
+
+impl std::fmt::Debug for Answered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Answered(<hidden>)")
+    }
 }
 
 fn check(layer: &Layer, a: &Share, b: &Share) -> Result<()> {
