@@ -115,6 +115,9 @@ def test_attention_on_masks_of_several_tokens_is_near_the_interpreter(model: Mod
     # More tokens than the context has, and than are prepared together.
     assert len(x) > max(CONTEXT, 32)
     run, other = (Pair(random, protocols=protocols).run(x, None) for protocols in ("ahead32", "plain"))
+    # The next 32 tokens are prepared while two of those before them are left.
+    early = Pair(random, protocols="ahead32", offline=2).run(x, None)
+    assert early.report["max_error"] <= 2 * other.report["max_error"] + 4
     assert [step for step in run.report["layers"] if "of entries that are kept" in step["protocol"]]
     assert run.report["bytes"] == run.report["predicted"]["bytes"]
     assert run.report["rounds"] == run.report["predicted"]["rounds"]

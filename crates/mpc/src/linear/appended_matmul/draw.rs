@@ -1,6 +1,7 @@
 //! Masks of several runs, and what parties keep of entries.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ring::Random;
 use wire::Result;
@@ -14,9 +15,9 @@ use crate::share::Share;
 /// first.
 #[derive(Default)]
 pub struct Memory {
-    /// This party's masks of all entries that the runs read which are prepared: those that never
-    /// change, those of runs before, and one for each run.
-    pub(super) masks: Zeroizing<Vec<u64>>,
+    /// This party's masks of all entries that the runs read which were prepared last: those that
+    /// never change, those of runs before, and one for each run.
+    pub(super) masks: Arc<Zeroizing<Vec<u64>>>,
     /// Entries of the window less both masks, which both parties know.
     pub(super) differences: Zeroizing<Vec<u64>>,
 }
@@ -24,6 +25,7 @@ pub struct Memory {
 /// This party's masks for several runs.
 pub struct Drawn {
     left: Zeroizing<Vec<u64>>,
+    masks: Arc<Zeroizing<Vec<u64>>>,
     /// Masks of the left factors, as [`Layer::products`] multiplies them.
     pub a: Share,
     /// Masks of the right factor.
@@ -34,6 +36,9 @@ pub struct Drawn {
 pub struct Prepared {
     pub(super) run: usize,
     pub(super) left: Zeroizing<Vec<u64>>,
+    /// Masks of all entries that runs read which were prepared together: later ones may be
+    /// prepared before these have run.
+    pub(super) masks: Arc<Zeroizing<Vec<u64>>>,
     /// This party's share of the products of the masks, mod 2^(out + 3).
     pub(super) products: Share,
 }
@@ -70,11 +75,11 @@ impl Memory {
         }
         let fresh = Zeroizing::new(rng.uniform(layer.runs * each, bits));
         masks.extend(fresh.iter());
-        self.masks = masks;
+        self.masks = Arc::new(masks);
         let left = Zeroizing::new(rng.uniform(layer.runs * shape.left(), bits));
         let a = Share::new(below(layer, &left), bits);
         let b = Share::new(laid(shape, &self.masks), bits);
-        Ok(Drawn { left, a, b })
+        Ok(Drawn { left, masks: Arc::clone(&self.masks), a, b })
     }
 }
 
@@ -99,7 +104,8 @@ impl Drawn {
                     }));
                 }
             }
-            Prepared { run, left: Zeroizing::new(left.to_vec()), products: products.gather(places) }
+            let (left, masks) = (Zeroizing::new(left.to_vec()), Arc::clone(&self.masks));
+            Prepared { run, left, masks, products: products.gather(places) }
         });
         prepared.collect()
     }

@@ -37,8 +37,8 @@ impl Prepared {
         }
         let unfit = || defect("a product with a growing matrix lacks masks");
         let first = (shape.fixed + self.run) * each;
-        let window = memory.masks.get(first..first + shape.window() * each).ok_or_else(unfit)?;
-        let constants = memory.masks.get(..shape.fixed * each).ok_or_else(unfit)?;
+        let window = self.masks.get(first..first + shape.window() * each).ok_or_else(unfit)?;
+        let constants = self.masks.get(..shape.fixed * each).ok_or_else(unfit)?;
         let new = window.get(window.len() - each..).ok_or_else(unfit)?;
         let other = shape.other();
         let appended = (0..each).map(|value| {

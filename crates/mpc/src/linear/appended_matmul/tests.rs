@@ -1,5 +1,7 @@
 //! Sessions of runs against plain integers.
 
+use std::collections::VecDeque;
+
 use he::rlwe::{Params, PublicKey, SecretKey, TABLE, noise};
 use ring::word::{mask, signed};
 use ring::{Random, Seed};
@@ -19,8 +21,10 @@ const OUT: u32 = 12;
 const BITS: u32 = OUT + SHIFT;
 const RUNS: usize = 3;
 
-/// What the parties hold of both factors in each run, and the results.
+/// What the parties hold of both factors in each run, and the results. Runs are prepared when so
+/// many are left (`early`).
 struct Session {
+    early: usize,
     layer: Layer,
     fixed: Vec<u64>,
     a: Vec<(Share, Share)>,
@@ -55,7 +59,7 @@ fn session(shape: Shape, count: usize, rng: &mut Random) -> Session {
         b.push(split(rng, &right, BITS));
     }
     let fixed = fixed.iter().map(|value| *value as u64 & mask(BITS)).collect();
-    Session { layer, fixed, a, b, want }
+    Session { early: 0, layer, fixed, a, b, want }
 }
 
 fn multiply(shape: Shape, x: &[i64], y: &[i64]) -> Vec<i64> {
@@ -91,15 +95,15 @@ fn party(
 ) -> Result<Vec<Share>> {
     let (layer, mut memory) = (&session.layer, Memory::default());
     let mut rng = Random::seeded(if fixed.is_some() { 79 } else { 78 });
-    let (mut results, mut prepared) = (Vec::new(), Vec::new().into_iter());
+    let (mut results, mut prepared) = (Vec::new(), VecDeque::new());
     for (a, b) in session.a.iter().zip(&session.b) {
-        if prepared.len() == 0 {
+        while prepared.len() <= session.early {
             let drawn = memory.draw(layer, fixed, &mut rng)?;
             let worker = &mut Worker { rng: &mut rng, threads: 1 };
             let products = prepare(channel, &drawn, worker)?;
-            prepared = drawn.split(layer, &products).into_iter();
+            prepared.extend(drawn.split(layer, &products));
         }
-        let next: Prepared = prepared.next().unwrap();
+        let next: Prepared = prepared.pop_front().unwrap();
         results.push(next.run(channel, layer, &mut memory, mine(a), mine(b))?);
     }
     Ok(results)
@@ -160,6 +164,23 @@ fn sessions_multiply_and_cost_what_is_said() {
     }
     let mean: f64 = total / count;
     assert!(mean.abs() < 4.0 * 0.5 / count.sqrt() + 0.004, "mean error {mean} of {count}");
+}
+
+#[test]
+fn runs_may_be_prepared_while_others_are_left() {
+    let mut rng = Random::seeded(5);
+    for early in [1, 2, 4] {
+        let session = Session { early, ..session(shape(Axis::Columns, 2), 11, &mut rng) };
+        let (ours, theirs) = run(&session);
+        let (ours, theirs) = (ours.value.unwrap(), theirs.value.unwrap());
+        let bound = noise::stochastic_error(session.layer.products().params().degree());
+        for ((ours, theirs), want) in ours.iter().zip(&theirs).zip(&session.want) {
+            for (got, want) in Share::reconstruct(ours, theirs).iter().zip(want) {
+                let error = *got as f64 - *want as f64 / f64::from(1 << SHIFT);
+                assert!(error.abs() < bound, "{got} {want}");
+            }
+        }
+    }
 }
 
 #[test]
