@@ -49,14 +49,25 @@ pub(super) fn views(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
+    views_of(model, reveal, &[(Kind::Whole, input)], seeds, party)
+}
+
+/// Sessions of several runs, each of a kind and on a quantised input.
+pub(super) fn views_of(
+    model: &Model,
+    reveal: Reveal,
+    runs: &[(Kind, &[i64])],
+    seeds: Range<usize>,
+    party: Role,
+) -> Vec<View> {
     let settings = Settings { reveal, ot: ot::Source::SoftSpoken4, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let view = |seed: usize| {
         let rng = |party: u64| Random::seeded(2 * seed as u64 + party);
         let (ours, theirs) = run_pair(
-            |channel| client(channel, input, 1, &mut rng(0)).unwrap(),
-            |channel| server(channel, &plan, &prepared, 1, &mut rng(1)).unwrap(),
+            |channel| client(channel, runs, 1, &mut rng(0)).unwrap(),
+            |channel| server(channel, (&plan, &prepared), runs, 1, &mut rng(1)).unwrap(),
         );
         let (opened, shares) = ours.value;
         match party {
@@ -75,7 +86,7 @@ fn seen(share: &Share) -> (u32, Vec<u64>) {
 
 fn client(
     channel: &mut Channel,
-    input: &[i64],
+    runs: &[(Kind, &[i64])],
     threads: usize,
     rng: &mut Random,
 ) -> Result<(Vec<u64>, Shares)> {
@@ -83,27 +94,27 @@ fn client(
     let keys = ClientKeys::setup(channel, &plan, &agreed, None, rng)?;
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
-    let party = Party::Client { keys: &keys, input, threads };
     let memory = &mut Memory::default();
-    let end = &mut Endpoint { channel, party, source, rng, memory };
-    let mut shares = Shares::new();
-    let mut watch = |share: &Share| shares.push(seen(share));
-    let opened = run::run(
-        end,
-        (&plan, Kind::Whole),
-        &mut vec![],
-        Before::Ahead(Ahead::default()),
-        &mut watch,
-    )?;
-    // The last share is what was opened.
-    shares.pop();
+    let (mut shares, mut states) = (Shares::new(), run::first_states(&plan)?);
+    let mut opened = Vec::new();
+    for (kind, input) in runs {
+        let party = Party::Client { keys: &keys, input, threads };
+        let end = &mut Endpoint { channel, party, source, rng, memory };
+        let mut watch = |share: &Share| shares.push(seen(share));
+        let before = Before::Ahead(Ahead::default());
+        opened.extend(run::run(end, (&plan, *kind), &mut states, before, &mut watch)?);
+        if *kind == Kind::Whole {
+            // The last share is what was opened.
+            shares.pop();
+        }
+    }
     Ok((opened, shares))
 }
 
 fn server(
     channel: &mut Channel,
-    plan: &Plan,
-    prepared: &EncodedModel,
+    (plan, prepared): (&Plan, &EncodedModel),
+    runs: &[(Kind, &[i64])],
     threads: usize,
     rng: &mut Random,
 ) -> Result<Shares> {
@@ -111,13 +122,18 @@ fn server(
     let keys = ServerKeys::setup(channel, plan, &agreed, &Cache::default())?;
     let source =
         &mut CorrelationSource::setup(channel, rng, agreed.session, plan.settings().sourcing())?;
-    let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
     let memory = &mut Memory::default();
-    let end = &mut Endpoint { channel, party, source, rng, memory };
-    let mut shares = Shares::new();
-    let mut watch = |share: &Share| shares.push(seen(share));
-    run::run(end, (plan, Kind::Whole), &mut vec![], Before::Ahead(Ahead::default()), &mut watch)?;
-    shares.pop();
+    let (mut shares, mut states) = (Shares::new(), run::first_states(plan)?);
+    for (kind, _) in runs {
+        let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
+        let end = &mut Endpoint { channel, party, source, rng, memory };
+        let mut watch = |share: &Share| shares.push(seen(share));
+        let before = Before::Ahead(Ahead::default());
+        run::run(end, (plan, *kind), &mut states, before, &mut watch)?;
+        if *kind == Kind::Whole {
+            shares.pop();
+        }
+    }
     Ok(shares)
 }
 
@@ -263,10 +279,13 @@ fn threads_change_nothing(model: &Model) {
     let settings = Settings { ot: ot::Source::Ferret, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
+    let runs = &[(Kind::Whole, input.as_slice())];
     let run = |ours, theirs| {
         let (client, server) = run_pair(
-            |channel| client(channel, &input, ours, &mut Random::seeded(1)).unwrap(),
-            |channel| server(channel, &plan, &prepared, theirs, &mut Random::seeded(2)).unwrap(),
+            |channel| client(channel, runs, ours, &mut Random::seeded(1)).unwrap(),
+            |channel| {
+                server(channel, (&plan, &prepared), runs, theirs, &mut Random::seeded(2)).unwrap()
+            },
         );
         (client.value, client.frames, server.value, server.frames)
     };
