@@ -262,7 +262,7 @@ impl Unsent {
 /// theirs at the same time. The peer does as for [`fill_sender_later`].
 ///
 /// # Errors
-/// [`Error::Internal`] unless the sender says all of them ([`End::is_one_way`]).
+/// [`Error::Internal`] unless the sender says all of them ([`is_one_way`](crate::rot::is_one_way)).
 pub fn fill_sender_unsent(
     source: &mut CotSender,
     jobs: &[Job],

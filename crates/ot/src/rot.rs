@@ -183,6 +183,14 @@ pub fn fill_cost(schedule: &mut Schedule, jobs: &[Job]) -> Cost {
     cost
 }
 
+/// Returns whether the party that holds Delta says all of the correlations of `jobs`, which are the next
+/// ones, and the other nothing.
+pub fn is_one_way(schedule: &Schedule, jobs: &[Job]) -> bool {
+    let mut ahead = schedule.clone();
+    fill_cost(&mut ahead, jobs);
+    ahead.made().since(schedule.made()).soft.iter().all(|made| *made == 0)
+}
+
 /// Returns the pads of dealt or otherwise finished correlations, exactly `job.cots()`.
 ///
 /// # Errors

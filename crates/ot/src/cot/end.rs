@@ -178,10 +178,9 @@ impl<S: Side> End<S> {
         self.schedule.is_silent(count)
     }
 
-    /// Returns whether the party that holds Delta says all of the next `count` correlations, and the
-    /// other nothing.
-    pub fn is_one_way(&self, count: usize) -> bool {
-        self.schedule.is_one_way(count)
+    /// Returns what the next correlations are made by.
+    pub const fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
     /// Takes the next `count` correlations; an error when fewer are available.

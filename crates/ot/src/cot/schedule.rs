@@ -215,13 +215,6 @@ impl Schedule {
         silent / MOST_SOFT >= soft
     }
 
-    /// Returns whether the party that holds Delta says all of the next `count` correlations, and the
-    /// other nothing.
-    pub fn is_one_way(&self, count: usize) -> bool {
-        let [soft, _] = self.next(count);
-        soft == 0
-    }
-
     /// Correlations of SoftSpoken and of Ferret that are made for the next `count`.
     fn next(&self, count: usize) -> [usize; 2] {
         let mut ahead = self.clone();

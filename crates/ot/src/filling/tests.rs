@@ -6,8 +6,8 @@ use wire::{Role, Segment};
 
 use super::*;
 use crate::job::Entry;
-use crate::rot::{Column, fill_receiver, fill_sender};
-use crate::{SessionId, Source};
+use crate::rot::{Column, fill_cost, fill_receiver, fill_sender, is_one_way};
+use crate::{Schedule, SessionId, Source};
 
 const SESSION: SessionId = SessionId([0x3c; 32]);
 const PING: Segment = Segment { count: 1 << 16, bits: 1 };
@@ -97,8 +97,7 @@ fn sender(ch: &mut Channel, how: How, [theirs, ours]: &Done) -> Vec<Vec<Column>>
         }
         How::Unsent => {
             // The base takes messages of both parties.
-            let all = jobs().iter().map(Job::cots).sum();
-            assert!(!cots.is_one_way(all));
+            assert!(!is_one_way(cots.schedule(), &jobs()));
             assert!(fill_sender_unsent(&mut cots, &jobs()).is_err());
             Vec::new()
         }
@@ -201,6 +200,33 @@ fn a_lie_about_correlations_is_found_when_they_are_made() {
     }
 }
 
+/// Correlations are asked for in pieces, some of which may need the peer where all of them at once
+/// would not.
+#[test]
+fn messages_are_held_only_where_no_piece_needs_the_peer() {
+    let (mut piecewise, mut held) = (0, 0);
+    for count in (50_000..2_000_000).step_by(150_000) {
+        let jobs = [Job { count, choice_bits: 1, entry: Entry::Bits(1) }; 5];
+        let mut schedule = Schedule::new(Source::Ferret, Role::Server);
+        for _ in 0..60 {
+            let mut at_once = schedule.clone();
+            at_once.reserve(5 * count);
+            at_once.extend(5 * count);
+            let soft = |after: &Schedule| -> usize {
+                after.made().since(schedule.made()).soft.iter().sum()
+            };
+            let one_way = is_one_way(&schedule, &jobs);
+            let mut after = schedule.clone();
+            fill_cost(&mut after, &jobs);
+            assert_eq!(one_way, soft(&after) == 0);
+            piecewise += usize::from(!one_way && soft(&at_once) == 0);
+            held += usize::from(one_way);
+            schedule = after;
+        }
+    }
+    assert!(piecewise > 0 && held > 0, "{piecewise} {held}");
+}
+
 /// Correlations after a first window follow from what the sender says, whether it holds that or not.
 #[test]
 fn messages_that_are_held_say_the_same() {
@@ -210,7 +236,7 @@ fn messages_that_are_held_say_the_same() {
             CotSender::setup(ch, &mut Random::seeded(10), &SESSION, Source::Ferret).unwrap();
         let mut pads = Vec::new();
         for turn in 0..4 {
-            let filling = if held && cots.is_one_way(window[0].count) {
+            let filling = if held && is_one_way(cots.schedule(), &window) {
                 let (filling, unsent) = fill_sender_unsent(&mut cots, &window).unwrap();
                 unsent.send(ch).unwrap();
                 filling

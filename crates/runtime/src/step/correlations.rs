@@ -9,7 +9,7 @@ use mpc::{Correlations, Demand, Pads, garbled};
 use ot::filling::{
     FillingReceiver, FillingSender, fill_receiver_later, fill_sender_later, fill_sender_unsent,
 };
-use ot::rot::{ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender};
+use ot::rot::{ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender, is_one_way};
 use ot::{
     Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
     Sourcing,
@@ -205,7 +205,7 @@ impl CorrelationSource {
             if missing {
                 ots.receiving = receive(channel, to, &server, when)?;
             }
-        } else if missing && when == When::Later && from.is_one_way(all_cots(&server)) {
+        } else if missing && when == When::Later && is_one_way(from.schedule(), &server) {
             // Both parties find what they say at the same time.
             let (sending, unsent) = fill_sender_unsent(from, &server)?;
             ots.receiving = receive(channel, to, &client, when)?;
