@@ -252,7 +252,7 @@ def test_products_of_images(tmp_path):
 
 
 REFUSED = {
-    "model_type": ({"model_type": "gpt2"}, "model_type `gpt2`"),
+    "model_type": ({"model_type": "gpt_neo"}, "model_type `gpt_neo`"),
     "positions": ({"position_embedding_type": "relative_key"}, "relative_key"),
     "activation": ({"hidden_act": "silu"}, "hidden_act `silu`"),
     "architecture": ({"architectures": ["BertForMultipleChoice"]}, "BertForMultipleChoice"),
