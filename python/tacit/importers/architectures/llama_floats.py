@@ -18,7 +18,7 @@ Array = NDArray[np.float32]
 
 HEAD_BIAS = "lm_head.bias"
 CUBIC = 0.044715
-"""Of the GELU by a hyperbolic tangent, which GPT-2 was trained with."""
+"""The factor of the cube in the GELU by a hyperbolic tangent, with which GPT-2 was trained."""
 
 
 class Sizes(NamedTuple):
