@@ -15,13 +15,12 @@ from tacit.errors import MisuseError
 from tacit.measure import quality, similarity, writing
 from tacit.measure.quality import Metric
 from tacit.measure.similarity import reader
+from tacit.measure.writing import CHANCE
 from tacit.model import Model, Progress
 from tacit.report import metrics
 from tacit.report.metrics import Values
 from tacit.session.pair import Pair
 
-CHANCE = 0
-"""Where the rounding of the default protocols begins to be drawn."""
 MEASURES = ("f1", "matthews", "pearson", "spearman", "label_rmse", "label_r2")
 
 

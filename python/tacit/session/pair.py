@@ -96,8 +96,7 @@ class Pair:
 
         The first `remembered` of them are only for what the model's states become.
         """
-        planned = self.model.plan(replace(self.terms(inputs), remembered=remembered))
-        return {field: planned[field] for field in FORESEEN}
+        return self.predicted_of([(inputs, remembered)])[0]
 
     def predicted_of(self, sessions: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
         """What `predicted` says of sessions with so many inputs and so many of them remembered, by one plan."""

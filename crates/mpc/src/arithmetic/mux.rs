@@ -52,12 +52,22 @@ pub struct Switched {
 impl Switched {
     /// Returns the sums of the shares of all jobs: `count` words of `bits` bits.
     pub(crate) fn sum(&self, count: usize, bits: u32) -> Share {
-        let mut words = vec![0u64; count];
-        for column in self.received.iter().chain(&self.sent).filter_map(Column::first_word) {
-            words.iter_mut().zip(column).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
-        }
-        Share::new(words, bits)
+        added(self.received.iter().chain(&self.sent), count, bits)
     }
+
+    /// Returns the sums of the shares of the jobs at a place in both lists: `count` words of `bits` bits.
+    pub(crate) fn sum_at(&self, place: usize, count: usize, bits: u32) -> Share {
+        added(self.received.get(place).into_iter().chain(self.sent.get(place)), count, bits)
+    }
+}
+
+/// The sums of the first words of columns.
+fn added<'a>(columns: impl Iterator<Item = &'a Column>, count: usize, bits: u32) -> Share {
+    let mut words = vec![0u64; count];
+    for column in columns.filter_map(Column::first_word) {
+        words.iter_mut().zip(column).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
+    }
+    Share::new(words, bits)
 }
 
 impl Switch {

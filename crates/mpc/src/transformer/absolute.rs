@@ -12,7 +12,7 @@
 //! `abs(x)` is twice x where it is small and positive, less x where it is small: two products of
 //! x with bits that one comparison tells, which wait for nothing but these.
 
-use ot::{Column, Entry, Job, Table};
+use ot::{Entry, Job, Table};
 use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Result, Role};
@@ -77,16 +77,7 @@ impl Absolute {
         let tables = bits.into_iter().zip(self.widths()).map(table).collect();
         let side = Side { choices, tables };
         let switched = mux::run(channel, &self.switch(), first, side, ots)?;
-        let sum = |place: usize, bits: u32| {
-            let mut words = vec![0u64; self.count];
-            let ends = [&switched.received, &switched.sent];
-            let columns = ends.into_iter().filter_map(|columns| columns.get(place));
-            for column in columns.filter_map(Column::first_word) {
-                let sums = words.iter_mut().zip(column);
-                sums.for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
-            }
-            Share::new(words, bits)
-        };
+        let sum = |place: usize, bits: u32| switched.sum_at(place, self.count, bits);
         let [positive, twice, less] =
             [sum(0, self.out_bits), sum(1, self.magnitude), sum(2, self.magnitude)];
         Ok([positive, less.add_scaled(&less, -2).add_scaled(&twice, 2)])

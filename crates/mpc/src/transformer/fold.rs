@@ -264,8 +264,8 @@ impl Fold {
         Ok(switched.sum(x.len(), x.bits()))
     }
 
-    /// What is positive, if that is part of the result, and the argument of the curve: `values` are x and x
-    /// moved above zero.
+    /// Chooses what is positive, if that is part of the result, and the argument of the curve; `y` is x moved
+    /// above zero.
     fn chosen_parts(
         &self,
         channel: &mut Channel,

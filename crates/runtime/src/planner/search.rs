@@ -150,7 +150,7 @@ pub(super) fn by_run(plan: &Plan, conditions: &Conditions) -> f64 {
     if inputs == 1.0 {
         return first;
     }
-    // What is prepared for several runs together is paid once in as many.
+    // A preparation for several runs together is paid once in as many runs.
     let behind = (PRICED - 1).max(plan.options().most_runs());
     let next = (session(plan, conditions, 1 + behind) - first) / behind as f64;
     next + (first - next) / inputs

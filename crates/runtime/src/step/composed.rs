@@ -122,7 +122,11 @@ impl Composed {
             std::iter::once(0).chain(self.also.iter().map(|also| also.before - self.before));
         let moved = inputs.into_iter().zip(moves.chain(std::iter::repeat(0)));
         let moved = moved.map(|(share, by)| if by == 0 { share } else { share.plus(role, by) });
-        Share::new(moved.flat_map(|share| share.words().to_vec()).collect(), bits)
+        let moved: Vec<Share> = moved.collect();
+        // Shares are not left behind in a list that grew.
+        let mut words = Vec::with_capacity(moved.iter().map(Share::len).sum());
+        moved.iter().for_each(|share| words.extend_from_slice(share.words()));
+        Share::new(words, bits)
     }
 
     /// Results with each other tensor's moved by what its constant differs from the first's.
@@ -132,7 +136,8 @@ impl Composed {
         }
         let others: usize = self.also.iter().map(|also| also.len).sum();
         let mut start = result.len().saturating_sub(others);
-        let mut words = result.gather(0..start).words().to_vec();
+        let mut words = Vec::with_capacity(result.len());
+        words.extend_from_slice(result.gather(0..start).words());
         for also in &self.also {
             let part = result.gather(start..start + also.len);
             words.extend_from_slice(part.plus(role, also.after - self.after).words());

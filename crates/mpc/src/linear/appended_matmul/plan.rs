@@ -15,9 +15,9 @@ pub(super) const KEPT_BITS: u32 = 3;
 /// The axis of the right factor along which entries are appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Rows of the right factor, over which products sum.
+    /// Each entry is a row of the right factor, and products sum over them.
     Inner,
-    /// Its columns.
+    /// Each entry is a column of the right factor.
     Columns,
 }
 

@@ -1,4 +1,5 @@
-//! What is positive, saturated, and the absolute value as an argument of a curve, at once.
+//! Two choices in one exchange: the saturated positive part of a value, and its absolute value as the
+//! argument of a curve.
 //!
 //! | | |
 //! |---|---|
@@ -13,13 +14,13 @@
 //! is a part of what is positive, so one product more gives the argument, and neither waits for the
 //! other.
 
-use ot::{Column, Entry, Job, Table};
+use ot::{Entry, Job, Table};
 use ring::Bits;
 use ring::word::mask;
 use wire::{Channel, Cost, Result, Role};
 use zeroize::Zeroizing;
 
-use crate::arithmetic::mux::{self, Side, Switch, Switched};
+use crate::arithmetic::mux::{self, Side, Switch};
 use crate::correlations::{Correlations, Demand};
 use crate::nonlinear::relu::gated;
 use crate::share::Share;
@@ -77,17 +78,6 @@ impl AtOnce {
         Ok(Side { choices, tables })
     }
 
-    /// The sum of a place's shares of both directions, mod 2^bits.
-    fn sum(&self, switched: &Switched, place: usize, bits: u32) -> Share {
-        let mut words = vec![0u64; self.count];
-        let ends = [&switched.received, &switched.sent];
-        let columns = ends.into_iter().filter_map(|columns| columns.get(place));
-        for column in columns.filter_map(Column::first_word) {
-            words.iter_mut().zip(column).for_each(|(sum, word)| *sum = sum.wrapping_add(*word));
-        }
-        Share::new(words, bits)
-    }
-
     /// Chooses; the bits are whether x is not negative, whether it is that within the curve, and whether
     /// the curve tells it apart. Returns what is positive, then the arguments.
     ///
@@ -105,8 +95,8 @@ impl AtOnce {
         let role = channel.role();
         let side = self.side(role, x, bits)?;
         let switched = mux::run(channel, &self.switch(), first, side, ots)?;
-        let [within, capped] = [0, 2].map(|place| self.sum(&switched, place, self.inner));
-        let below = self.sum(&switched, 1, self.magnitude);
+        let [within, capped] = [0, 2].map(|place| switched.sum_at(place, self.count, self.inner));
+        let below = switched.sum_at(1, self.count, self.magnitude);
         let argument = below.add_scaled(&within.narrow(self.magnitude)?, 2);
         let last = mask(self.magnitude) as i64;
         Ok([within.add_scaled(&capped, 1), argument.plus(role, last)])
