@@ -290,3 +290,7 @@ impl Drop for Server {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

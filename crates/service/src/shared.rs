@@ -275,8 +275,7 @@ impl Shared {
         let run = move || {
             if let Some(model) = models.get(model) {
                 let event = visit::run(&shared, model, known, incoming, place, facts);
-                shared.sessions.remove(session);
-                shared.tell(event);
+                shared.sessions.remove_after(session, || shared.tell(event));
                 if let Some(member) = &shared.fleet {
                     member.tell(|_| ());
                 }
@@ -300,12 +299,13 @@ impl Shared {
             return;
         };
         event.untold = untold;
+        // The receiver lives as long as the server.
+        let _ = locked(&self.reports).send(event);
+        // Whoever finds the server over finds the report as well.
         if self.options.once {
             self.stopped.store(true, Ordering::SeqCst);
             self.wake();
         }
-        // The receiver lives as long as the server.
-        let _ = locked(&self.reports).send(event);
     }
 }
 

@@ -52,6 +52,14 @@ impl Live {
         locked(&self.0).remove(&session);
     }
 
+    /// Removes a session once `tell` has told what became of it. Both are one step for everybody else: whoever finds
+    /// no session here finds all reports, and whoever has read the report does not find the session any more.
+    pub(crate) fn remove_after(&self, session: u64, tell: impl FnOnce()) {
+        let mut all = locked(&self.0);
+        tell();
+        all.remove(&session);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         locked(&self.0).is_empty()
     }
