@@ -12,8 +12,8 @@ from tacit import _core
 from tacit.errors import MisuseError
 from tacit.session.log import now
 from tacit.session.place import Place
+from tacit.session.telling import POLL_SECONDS, until_over
 
-POLL_SECONDS = 0.1
 TICKET_SECONDS = 30
 
 
@@ -143,9 +143,8 @@ class Door:
         `error`), failed (with `client`, `error` and how many more were `untold`: a connection that never became a
         request), relay failed, or ledger (which cannot be used).
         """
-        while (event := self.core.next_event(POLL_SECONDS)) is not None or not self.serving.done():
-            if event is not None:
-                yield {"time": now(), **json.loads(event)}
+        for event in until_over(self.serving, self.core.next_event):
+            yield {"time": now(), **json.loads(event)}
         self.serving.result()
 
     def stop(self, seconds: float = 0.0) -> None:

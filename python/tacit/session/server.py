@@ -15,9 +15,9 @@ from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
 from tacit.session.log import now
 from tacit.session.place import Place
 from tacit.session.reveal import Reveal
+from tacit.session.telling import until_over
 from tacit.session.usage import peak_memory_bytes
 
-POLL_SECONDS = 0.1
 OWN = "of each model"
 OPENING_SECONDS = 5.0
 
@@ -254,9 +254,8 @@ class Server:
         with ThreadPoolExecutor(1, "tacit-server") as pool:
             try:  # from the start: an interrupt must not leave the thread running, which would be waited for
                 serving = pool.submit(self.core.run)
-                while (report := self.core.next_report(POLL_SECONDS)) is not None or not serving.done():
-                    if report is not None:
-                        yield {"time": now(), **json.loads(report), "peak_memory_bytes": peak_memory_bytes()}
+                for report in until_over(serving, self.core.next_report):
+                    yield {"time": now(), **json.loads(report), "peak_memory_bytes": peak_memory_bytes()}
             finally:
                 self.core.stop()
             serving.result()
