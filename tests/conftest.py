@@ -32,6 +32,7 @@ class Outcome:
     @property
     def json(self) -> dict[str, Any]:
         """Standard output, which must be exactly one JSON object."""
+        assert self.out, f"exit code {self.code} and no output; standard error: {self.err}"
         content = json.loads(self.out)
         assert isinstance(content, dict)
         return content

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from selectors import EVENT_READ, DefaultSelector
+from signal import Signals
 from typing import IO, Any
 
 import numpy as np
@@ -186,15 +187,22 @@ class ServerProcess:
         return content
 
     def failure(self) -> TacitError:
-        """Why it ended early, from its standard error."""
-        self.process.wait()
+        """Why it ended early, from its standard error, or else how."""
+        code = self.process.wait()
         self.errors.seek(0)
         said = self.errors.read().strip().removeprefix("error: ")
-        return self.blame(said or "it ended without a word")
+        # Nobody asked for that, whether it listened or not.
+        silent = TacitError(f"the server process: it ended without a word, {way(code)}")
+        return self.blame(said) if said else silent
 
     def blame(self, said: str) -> TacitError:
         """A server that never listened was asked for something it refuses."""
         return TacitError(f"the server process: {said}") if self.listens else MisuseError(said)
+
+
+def way(code: int) -> str:
+    """The way in which a process ended, for people."""
+    return f"killed by {Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
 
 def quality(
