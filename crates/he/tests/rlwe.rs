@@ -309,3 +309,28 @@ fn short_weights_are_weights_followed_by_zeros() {
         assert!(Weights::short(params, &vec![1; length]).is_err());
     }
 }
+
+/// A uniform integer of 32 bits, centred, is -2^31 now and then.
+#[test]
+fn the_largest_weight_stands_beside_others() {
+    let params = Params::new(4096, 64).unwrap();
+    let mut session = session(params, 10);
+    let fresh = session.secret.encrypt(params, &[3; 4096], 20, &mut session.rng).unwrap();
+    let operand = fresh.expand(params).unwrap().into_operand().unwrap();
+    let product = |all: &[[i64; 4]]| {
+        let mut sum = Accumulator::new(params).unwrap();
+        for weights in all {
+            sum.accumulate(&operand, &Weights::short(params, weights).unwrap()).unwrap();
+        }
+        let mut rng = Random::seeded(11);
+        sum.finish().unwrap().respond(&session.public, &[0, 5, 4095], 64, &mut rng).unwrap()
+    };
+    for largest in [-1 << 31, 1 << 31] {
+        let [alone, rest] = [[largest, 0, 0, 0], [0, 1, 5, -7]];
+        assert!(product(&[[largest, 1, 5, -7]]) == product(&[alone, rest]), "{largest}");
+    }
+    for beyond in [(1 << 31) + 1, (-1 << 31) - 1, i64::MAX, i64::MIN] {
+        assert!(Weights::short(params, &[beyond, 1, 5, -7]).is_err(), "{beyond}");
+        assert!(Weights::short(params, &[beyond; 4096]).is_err(), "{beyond}");
+    }
+}

@@ -200,13 +200,15 @@ impl Weights {
     }
 
     fn norm(params: Params, coefficients: &[i64]) -> Result<u64> {
+        // At most 4096 magnitudes of 32 bits do not overflow, and any larger one is refused.
         let (mut largest, mut norm) = (0u64, 0u64);
         for coefficient in coefficients {
-            largest |= coefficient.unsigned_abs();
-            norm = norm.saturating_add(coefficient.unsigned_abs());
+            largest = largest.max(coefficient.unsigned_abs());
+            norm = norm.wrapping_add(coefficient.unsigned_abs());
         }
         let most = Self::largest_norm(params);
-        if largest > LARGEST_COEFFICIENT || norm > most {
+        // Weights are secret, and all that is asked of them is whether they are refused.
+        if (largest > LARGEST_COEFFICIENT) | (norm > most) {
             let wanted = format!("at most 2^31 each and {most} together");
             return Err(Error::shape("weights", wanted, "more"));
         }
