@@ -1,6 +1,7 @@
 //! The cases, group by group.
 #![allow(clippy::unwrap_used)]
 
+mod appended;
 mod comparison;
 mod control;
 mod garbled;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Case> {
         comparison::CASES,
         garbled::CASES,
         linear::CASES,
+        appended::CASES,
     ];
     groups.concat()
 }

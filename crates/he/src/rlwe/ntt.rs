@@ -193,14 +193,11 @@ impl Kernel {
     ) -> Result<()> {
         sum.norm = sum.norm.saturating_add(norm);
         sum.bits = sum.bits.max(a.bits);
-        if sum.norm > largest_norm(sum.bits) {
-            let most = format!("at most {}", largest_norm(sum.bits));
-            return Err(Error::shape("sum of weight magnitudes", most, "more"));
-        }
-        let (primes, least) = (sum.residues.len(), self::primes(sum.bits, sum.norm));
+        let (primes, least) = (sum.residues.len(), self::primes(sum.bits, 1));
         if primes < least || primes > a.primes().min(b.primes()) {
             return Err(Error::shape("primes of a product", least, primes));
         }
+        check_norm(sum.norm, norm_within(primes, sum.bits))?;
         let factors = a.residues.iter().zip(&b.residues);
         let residues = sum.residues.iter_mut().zip(factors);
         for (transform, (sum, (a, b))) in self.transforms.iter().zip(residues) {
@@ -256,6 +253,19 @@ pub(crate) const fn primes(bits: u32, norm: u64) -> usize {
     if bits - 1 + norm <= ONE_PRIME { 1 } else { 2 }
 }
 
+/// Largest sum of the L1 norms of the signed factors of one [`Sum`] that so many primes tell apart, where
+/// they tell any: their number is at least that of [`primes`] for a norm of 1.
+const fn norm_within(primes: usize, bits: u32) -> u64 {
+    if primes == 1 { 1 << (ONE_PRIME + 1).saturating_sub(bits) } else { largest_norm(bits) }
+}
+
+/// Refuses a sum of norms above `most`: of the secret sum nothing else is asked, and the only branch is here.
+#[inline(never)]
+fn check_norm(norm: u64, most: u64) -> Result<()> {
+    let refuse = || Error::shape("sum of weight magnitudes", format!("at most {most}"), "more");
+    if norm <= most { Ok(()) } else { Err(refuse()) }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -297,6 +307,13 @@ mod tests {
         assert_eq!(PRIMES[0] as u128 * INVERSE as u128 % q, 1);
         assert_eq!([primes(37, 4096), primes(38, 4096)], [1, 2]);
         assert_eq!([primes(38, 2048), primes(38, 2049), primes(64, 1)], [1, 2, 2]);
+        for bits in 1..=64 {
+            for count in primes(bits, 1)..=2 {
+                let most = norm_within(count, bits);
+                assert!(most <= largest_norm(bits) && primes(bits, most) <= count, "{bits}");
+                assert!(most == largest_norm(bits) || primes(bits, most + 1) > count, "{bits}");
+            }
+        }
     }
 
     #[test]
