@@ -1,5 +1,6 @@
 //! Bodies of the fuzz targets of this crate. Each panics when an invariant breaks.
 
+mod appended;
 mod checked;
 mod garbled;
 mod oblivious;
@@ -17,6 +18,7 @@ use wire::{Channel, Error, HEADER_LEN, Message, Packed, Role, Segment, tags};
 use crate::linear::coefficient::{Layer, ServerWeights, Worker, server};
 use crate::share::Share;
 
+pub use appended::masked_factors;
 pub use checked::checked_network;
 pub use garbled::garbled_step;
 pub use oblivious::ot_corrections;

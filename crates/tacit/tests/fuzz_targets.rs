@@ -56,6 +56,7 @@ targets! {
     graph_file: graph::fuzzing::file, 5000 times, MIB, 64 per byte;
     graph_json: graph::fuzzing::json, 5000 times, MIB, 64 per byte;
     graph_source: graph::fuzzing::source, 5000 times, MIB, 64 per byte;
+    mpc_appended: mpc::fuzzing::masked_factors, 5000 times, 64 * KIB, 64 per byte;
     mpc_checked: mpc::fuzzing::checked_network, 100 times, 16 * MIB, 64 per byte;
     mpc_ciphertexts: mpc::fuzzing::ciphertexts, 200 times, MIB, 64 per byte;
     mpc_garbled: mpc::fuzzing::garbled_step, 200 times, MIB, 64 per byte;
