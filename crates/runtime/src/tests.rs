@@ -22,7 +22,7 @@ pub(crate) mod states;
 mod transformer;
 mod trees;
 mod widths;
-mod written;
+pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

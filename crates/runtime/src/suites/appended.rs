@@ -213,3 +213,7 @@ fn moved_by(
     let shown: Option<Vec<Origin>> = graph.arrangement(node).into_iter().map(place).collect();
     shown.unwrap_or_default()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -16,6 +16,11 @@ const CONTEXT: usize = 3;
 /// A step of a decoder: attention of a token to earlier ones, whose keys and values are states,
 /// and a number for each of five tokens that may follow.
 fn decoder() -> Model {
+    changed_decoder(Rounding::Stochastic, &|source| source)
+}
+
+/// The decoder with other rounding, and after a change of its source.
+pub(crate) fn changed_decoder(rounding: Rounding, change: &dyn Fn(String) -> String) -> Model {
     let clip = |name: &str| {
         format!(
             r#"{{"name":"{name}.rounded","op":"Clip","inputs":["{name}0"],"output":"{name}","minimum":-1e30,"maximum":1e30}}"#
@@ -83,6 +88,7 @@ fn decoder() -> Model {
         ("v", 3.0),
         ("keys", 3.0),
         ("values", 3.0),
+        ("last", 3.0),
         ("keys.after", 3.0),
         ("values.after", 3.0),
         ("scores", 20.0),
@@ -93,8 +99,9 @@ fn decoder() -> Model {
         ("y", 9.0),
     ];
     let ranges: Ranges = sides.map(|(name, side)| (name.to_string(), (-side, side))).into();
-    let options = Options { rounding: Rounding::Stochastic, ..Options::default() };
-    graph::lower(Source::from_json(&source).unwrap(), floats, &ranges.into(), &options).unwrap()
+    let options = Options { rounding, ..Options::default() };
+    let source = Source::from_json(&change(source)).unwrap();
+    graph::lower(source, floats, &ranges.into(), &options).unwrap()
 }
 
 /// Inputs of a text whose tokens all have one value, and of which a run sees so many of those before.
