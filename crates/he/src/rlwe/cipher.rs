@@ -4,9 +4,10 @@ use std::fmt;
 
 use ring::word::mask;
 use ring::{Random, Seed};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::ntt::{Compact, Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
+use super::compact::Compact;
+use super::ntt::{Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
 use super::params::Params;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
@@ -191,11 +192,8 @@ impl Weights {
             return Err(Error::shape("step of weights", "a power of two within the degree", step));
         }
         expect_len("weight polynomial", degree / step, coefficients.len())?;
-        let mut all = Zeroizing::new(vec![0; degree]);
-        let places = all.iter_mut().step_by(step);
-        places.zip(coefficients).for_each(|(place, weight)| *place = *weight);
-        let norm = Self::norm(params, &all)?;
-        let poly = Kernel::of(degree)?.compact(&all, step);
+        let norm = Self::norm(params, coefficients)?;
+        let poly = Kernel::of(degree)?.compact(coefficients, step);
         Ok(Self { poly: Stored::Compact(poly), norm })
     }
 

@@ -27,6 +27,7 @@
 
 mod cipher;
 pub mod committed;
+mod compact;
 pub mod direct;
 mod gadget;
 mod key;

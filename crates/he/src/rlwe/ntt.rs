@@ -11,13 +11,14 @@ use std::sync::OnceLock;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::compact::Smaller;
 use crate::error::{Error, Result};
 use crate::simd::ntt::{LAZY, Transform, power};
 use crate::simd::recombine::Recombine;
 use crate::simd::{Level, convert};
 
 /// The two largest primes below 2^50 that are 1 mod 2^13, the smaller first.
-const PRIMES: [u64; 2] = [1_125_899_906_629_633, 1_125_899_906_826_241];
+pub(super) const PRIMES: [u64; 2] = [1_125_899_906_629_633, 1_125_899_906_826_241];
 
 /// Largest sum of the L1 norms of the signed factors of one [`Sum`], their partners being
 /// mod 2^bits, up to 64: sums are at most 2^98 in magnitude.
@@ -36,24 +37,18 @@ const INVERSE: u64 = power(PRIMES[0], PRIMES[1] - 2, PRIMES[1]);
 
 /// The transforms of one ring degree.
 pub(crate) struct Kernel {
-    level: Level,
-    transforms: [Transform; 2],
+    pub(super) level: Level,
+    pub(super) transforms: [Transform; 2],
     recombine: Recombine,
+    pub(super) smaller: Smaller,
 }
 
 /// A polynomial in the evaluation basis of the first prime or both.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Transformed {
-    residues: Vec<Vec<f64>>,
+    pub(super) residues: Vec<Vec<f64>>,
     /// Bits of the coefficients, sign included.
     bits: u32,
-}
-
-/// A polynomial in X^step in the evaluation basis: one of `step` equal values each.
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Compact {
-    residues: Vec<Vec<f64>>,
-    step: usize,
 }
 
 /// A sum of products in the evaluation basis.
@@ -89,7 +84,8 @@ impl Kernel {
 
     fn build(degree: usize, level: Level) -> Self {
         let transforms = PRIMES.map(|prime| Transform::new(level, degree, prime));
-        Self { level, transforms, recombine: Recombine::new(PRIMES, INVERSE) }
+        let recombine = Recombine::new(PRIMES, INVERSE);
+        Self { level, transforms, recombine, smaller: Smaller::default() }
     }
 
     /// Transforms a polynomial with coefficients mod 2^bits, to be multiplied by signed
@@ -141,30 +137,6 @@ impl Kernel {
             residues
         });
         Transformed { residues: residues.collect(), bits }
-    }
-
-    /// [`Kernel::signed`] for both primes, of a polynomial in X^step with only those
-    /// coefficients, `step` a power of two.
-    pub(crate) fn compact(&self, coefficients: &[i64], step: usize) -> Compact {
-        let whole = self.signed(coefficients, PRIMES.len());
-        let residues = self.transforms.iter().zip(&whole.residues).map(|(transform, whole)| {
-            let mut residues = vec![0.0; whole.len() / step];
-            for (place, value) in whole.iter().enumerate() {
-                if let Some(residue) = residues.get_mut(transform.block_of(place, step)) {
-                    *residue = *value;
-                }
-            }
-            residues
-        });
-        Compact { residues: residues.collect(), step }
-    }
-
-    /// The whole of a polynomial in X^step, written over `whole`.
-    pub(crate) fn expand(&self, compact: &Compact, whole: &mut Transformed) {
-        let transforms = self.transforms.iter().zip(&compact.residues);
-        for ((transform, residues), whole) in transforms.zip(&mut whole.residues) {
-            transform.spread(residues, compact.step, whole);
-        }
     }
 
     /// Something to expand into.
@@ -268,7 +240,7 @@ fn check_norm(norm: u64, most: u64) -> Result<()> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::rlwe::TABLE;
     use proptest::prelude::*;
@@ -294,7 +266,7 @@ mod tests {
     }
 
     /// A kernel for every level of this machine.
-    fn kernels(degree: usize) -> impl Iterator<Item = (Level, Kernel)> {
+    pub(in crate::rlwe) fn kernels(degree: usize) -> impl Iterator<Item = (Level, Kernel)> {
         Level::available().into_iter().map(move |level| (level, Kernel::build(degree, level)))
     }
 
@@ -338,23 +310,6 @@ mod tests {
             }
         }
         assert!(Kernel::of(1024).is_err());
-    }
-
-    #[test]
-    fn polynomials_in_a_power_are_kept_compact() {
-        let mut rng = Random::seeded(9);
-        for (degree, step) in [(2048, 2), (2048, 16), (2048, 32), (2048, 64), (4096, 128)] {
-            for (_, kernel) in kernels(degree) {
-                let mut values = vec![0; degree];
-                let words = rng.uniform(degree / step, 20);
-                values.iter_mut().step_by(step).zip(words).for_each(|(v, w)| *v = signed(w, 20));
-                let compact = kernel.compact(&values, step);
-                assert_eq!(compact.residues.iter().map(Vec::len).sum::<usize>(), 2 * degree / step);
-                let mut whole = kernel.blank();
-                kernel.expand(&compact, &mut whole);
-                assert_eq!(whole.residues, kernel.signed(&values, 2).residues);
-            }
-        }
     }
 
     #[test]

@@ -51,6 +51,15 @@ impl Level {
         }
     }
 
+    /// The best level up to this one whose vectors fit transforms of a `degree`.
+    pub(crate) const fn for_degree(self, degree: usize) -> Self {
+        match self.0 {
+            Width::Fma512 if degree < 128 => Self(Width::Fma256).for_degree(degree),
+            Width::Fma256 if degree < 32 => Self(Width::Scalar),
+            _ => self,
+        }
+    }
+
     /// Every level of this machine, portable code first.
     #[cfg(test)]
     pub(crate) fn available() -> Vec<Self> {

@@ -54,13 +54,13 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// For a power of two `degree` of at least 128 and a prime below 2^50 that is 1 mod
-    /// `2*degree`.
+    /// For a power of two `degree`, twice the square of the lanes of a vector at least, and a prime below
+    /// 2^50 that is 1 mod `2*degree`.
     ///
     /// # Panics
     /// For another degree: blocks would not be whole.
     pub(crate) fn new(level: Level, degree: usize, prime: u64) -> Self {
-        assert!(degree.is_power_of_two() && degree >= 128);
+        assert!(degree.is_power_of_two() && degree >= 2 * level.lanes().pow(2));
         let root = root(degree, prime);
         let factors: [Vec<Factor>; 2] = [root, power(root, prime - 2, prime)]
             .map(|root| powers(root, degree, prime).map(|x| Factor::new(x, prime)).collect());
