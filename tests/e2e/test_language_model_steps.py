@@ -7,6 +7,7 @@ from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.float_model import FloatModel
 from tacit.compiler.reading import Reading
 from tacit.data.text import Text, read
+from tacit.errors import MisuseError
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
 from tacit.model import Model
@@ -90,6 +91,26 @@ def test_a_prompt_takes_shorter_runs_that_cost_what_is_planned(model: Model) -> 
     planned = cost_of(pair.predicted(count, before))
     assert cost_of(session.report) == planned
     assert planned.bytes < cost_of(pair.predicted(count)).bytes
+
+
+def test_a_prompt_that_is_read_in_passes_is_read_as_token_by_token(model: Model) -> None:
+    text, at_once = text_of(model), 4
+    pair = Pair(model, reveal="label", pass_inputs=at_once)
+    count, before = runs(text, PROMPT, TOKENS, at_once), remembered(text, PROMPT, at_once)
+    assert before % at_once == 0 and before > len(text.prompt(PROMPT)) - 1
+    with pair.server() as server, pair.dial(server).session(count) as session:
+        written = [piece.token for piece in session.generate(text, PROMPT, TOKENS)]
+        spent = session.report
+    ids = [*text.prompt(PROMPT), *written]
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    assert model.simulate(x).argmax(axis=1)[-len(written) :].tolist() == written
+    planned = cost_of(pair.predicted(before + len(written), before))
+    assert cost_of(spent) == planned
+    assert planned.rounds < cost_of(Pair(model, reveal="label").predicted(before + len(written), before)).rounds
+    refused = Pair(model, reveal="label", pass_inputs=at_once, offline=1)
+    with pytest.raises(MisuseError, match="--offline"), refused.server():
+        pass
 
 
 def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Model) -> None:

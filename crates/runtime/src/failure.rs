@@ -10,7 +10,9 @@ impl Plan {
     /// With exact rounding that is the interpreter's result; with stochastic rounding each value that
     /// is rescaled may be off as documented, and fails when it leaves the room that its width has.
     pub fn failure(&self) -> f64 {
-        let steps: f64 = self.steps().iter().map(Step::failure).sum();
-        (steps + keys::failure(self)).min(1.0)
+        let of = |plan: &Self| plan.steps().iter().map(Step::failure).sum();
+        let steps: f64 = of(self);
+        let pass: f64 = self.pass().map_or(0.0, of);
+        (steps.max(pass) + keys::failure(self)).min(1.0)
     }
 }

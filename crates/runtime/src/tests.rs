@@ -7,6 +7,7 @@ mod checked;
 mod checked_cheats;
 mod checked_trees;
 mod circuits;
+pub(crate) mod decoder;
 mod distinguish;
 mod evaluated;
 mod extraction;
@@ -22,7 +23,7 @@ pub(crate) mod states;
 mod transformer;
 mod trees;
 mod widths;
-pub(crate) mod written;
+mod written;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

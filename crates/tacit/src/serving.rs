@@ -216,8 +216,8 @@ fn variants(
 /// What a server offers by these options.
 pub(crate) fn settings(options: &ServeOptions) -> Result<Settings> {
     let link = link(options.planned_link())?;
-    let ServeOptions { reveal, post_quantum, offline, batch, .. } = *options;
+    let ServeOptions { reveal, post_quantum, offline, batch, pass, .. } = *options;
     let ot = options.ot.parse()?;
-    let settings = Settings { reveal, ot, post_quantum, offline, batch, ..Settings::default() };
-    Ok(settings.planned_for(link))
+    let own = Settings { reveal, ot, post_quantum, offline, batch, pass, ..Settings::default() };
+    Ok(own.planned_for(link))
 }

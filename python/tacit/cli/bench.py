@@ -237,6 +237,9 @@ def decoder(
         each = content[field]
         shown = f"{each['seconds']:.2f} s, {each['bytes'] / 1e6:.1f} MB and {each['rounds']:.0f} rounds"
         typer.echo(f"context {content['context']}, {tokens} tokens of {of}, each {shown}")
+    if (passed := content.get("per_pass")) is not None:
+        shown = f"{passed['seconds']:.1f} s, {passed['bytes'] / 1e6:.0f} MB and {passed['rounds']:.0f} rounds"
+        typer.echo(f"{content['pass']} tokens of a prompt at once {shown}")
     mean = content["planned"]["mean_per_token"]
     shown = f"{mean['bytes'] / 1e6:.1f} MB and {mean['rounds']:.0f} rounds"
     typer.echo(f"with what is prepared for several tokens together, each of an answer {shown}")

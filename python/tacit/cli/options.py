@@ -9,7 +9,7 @@ import typer
 
 from tacit.data.preprocess import PRESETS
 from tacit.errors import MisuseError
-from tacit.session.client import LONGEST_TIMEOUT
+from tacit.session.patience import LONGEST_TIMEOUT
 from tacit.session.reveal import Reveal
 
 
@@ -156,6 +156,17 @@ Batch = Annotated[
         metavar="B",
         help="Inputs of one run, up to 64, of rows of numbers 1024, of lola 16384: they share rounds and ciphertexts. "
         "The last run is filled up with zeros.",
+    ),
+]
+PassInputs = Annotated[
+    int,
+    typer.Option(
+        "--pass",
+        min=1,
+        max=64,
+        metavar="P",
+        help="Of a language model with --context: read a prompt P tokens at a time, which takes the rounds of one. "
+        "1: token by token.",
     ),
 ]
 SuitedBatch = Annotated[

@@ -6,6 +6,7 @@ from tacit.cli.options import (
     AcceptLeakage,
     Network,
     Offline,
+    PassInputs,
     PostQuantum,
     Protocols,
     RevealTo,
@@ -28,6 +29,7 @@ class PairOptions:
     post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: SuitedBatch = None
+    pass_inputs: PassInputs = 1
     threads: Threads = None
     timeout: Timeout = TIMEOUT_SECONDS
     network: Network = None
@@ -45,6 +47,7 @@ class PairOptions:
             post_quantum=self.post_quantum,
             offline=self.offline,
             batch=self.batch,
+            pass_inputs=self.pass_inputs,
             accept_leakage=self.accept_leakage,
             protocols=protocols,
         )

@@ -19,6 +19,7 @@ from tacit.cli.options import (
     MaxInputs,
     Network,
     Offline,
+    PassInputs,
     PostQuantum,
     Protocols,
     RevealTo,
@@ -59,6 +60,7 @@ class ServeOptions:
     post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: Batch = 1
+    pass_inputs: PassInputs = 1
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM). Default: a fresh key.")] = None
     key: Annotated[Path | None, typer.Option(help="Private key of --certificate (PEM).")] = None
     key_file: Annotated[
@@ -213,6 +215,7 @@ class ServeOptions:
             post_quantum=self.post_quantum,
             offline=self.offline,
             batch=self.batch,
+            pass_inputs=self.pass_inputs,
             accept_leakage=self.accept_leakage,
             secure_against=self.secure_against,
             key_cache=self.key_cache,
@@ -242,8 +245,8 @@ def serve(model: Models, options: ServeOptions, json: AsJson = False) -> None:
     """Answer clients until stopped.
 
     MODEL is a compiled model, a folder of them, which clients call by their names there, or a service file in TOML:
-    a [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `link`, `protocols` and
-    `budget`, and before them any option of this command by its name. The command line comes before the file.
+    a [[model]] for each with `file` and if need be `name`, `reveal`, `offline`, `batch`, `pass`, `link`, `protocols`
+    and `budget`, and before them any option of this command by its name. The command line comes before the file.
 
     Prints the pin of its key: clients pass it to `predict --pin` to know that they talk to this
     server, and what they may pin of each model. With --json, one line says where it listens, and one line follows

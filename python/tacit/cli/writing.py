@@ -103,7 +103,7 @@ def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool)
 def write(model: Model, options: PlannedPairOptions, prompt: str, tokens: int, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
-    with opened(options, model, runs(text, prompt, tokens)) as session:
+    with opened(options, model, runs(text, prompt, tokens, options.pass_inputs)) as session:
         answer = answered(session, text, prompt, tokens, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})

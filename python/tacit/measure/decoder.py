@@ -26,8 +26,9 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     follow, and `per_token` have the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and
     rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
     those of the plan. `mean_per_token` of the plan is the mean over so many tokens of an answer that what is prepared
-    for several together is in it. Raises `MisuseError` for a model without steps, or whose context is not `context`
-    where that is given.
+    for several together is in it. With passes two of them come first, of which the second is `per_pass`. Raises
+    `MisuseError` for a model without steps, or whose context is not `context` where that is given, and for passes of
+    no more tokens than are measured one by one.
     """
     text = pair.model.text
     steps = None if text is None or text.decoding is None else text.decoding.steps
@@ -35,9 +36,19 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         raise MisuseError(f"{pair.model.path} keeps no keys and values: compile a language model with --context N")
     if context is not None and context != steps.context:
         raise MisuseError(f"{pair.model.path} has a context of {steps.context}; compile it with --context {context}")
+    at_once = pair.pass_inputs
+    if 1 < at_once < tokens + 2:
+        raise MisuseError(f"with --pass {at_once} measure at most {at_once - 2} --tokens, not {tokens}")
+    lead = 2 * at_once if at_once > 1 else 0
     seconds, costs, total = [], [], 2 * tokens + 1
-    with pair.server() as server, pair.dial(server).session(total) as session:
-        for done, x in enumerate(random_steps(text, total)):
+    passes: list[tuple[Cost, float]] = []
+    with pair.server() as server, pair.dial(server).session(lead + total) as session:
+        steps_of = random_steps(text, lead + total)
+        for at in range(0, lead, at_once):
+            began = monotonic()
+            made = session.remember(steps_of[at : at + at_once])
+            passes.append((cost_of(made), monotonic() - began))
+        for done, x in enumerate(steps_of[lead:]):
             began = monotonic()
             # The first counts as setup.
             made = session.remember(x[None]) if done <= tokens else session.predict(x[None]).report
@@ -46,10 +57,18 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
             if progress is not None:
                 progress(done + 1, total)
     sessions = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1), (1 + MANY, 1)]
+    sessions = [(lead + inputs, lead + remembered) for inputs, remembered in sessions]
+    sessions += [(at_once, at_once), (lead, lead)] if lead else []
     foreseen = [cost_of(planned) for planned in pair.predicted_of(sessions)]
     read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
     many = foreseen[0], foreseen[3]
     spent = [Cost.between(costs[0], costs[tokens]), Cost.between(costs[tokens], costs[-1])]
+    wanted = [read, written]
+    passed: dict[str, Any] = {}
+    if lead:
+        spent.append(Cost.between(passes[0][0], passes[1][0]))
+        wanted.append(Cost.between(*foreseen[4:6]))
+        passed = {"pass": at_once, "per_pass": {**each(spent[2], 1), "seconds": passes[1][1]}}
     return {
         "bench": "decoder",
         "machine": machine(),
@@ -62,6 +81,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "context": steps.context,
         "tokens": tokens,
         "first": {"bytes": costs[0].bytes, "rounds": costs[0].rounds, "seconds": seconds[0]},
+        **passed,
         "per_prompt_token": {**each(spent[0], tokens), "seconds": median(seconds[1 : tokens + 1])},
         "per_token": {**each(spent[1], tokens), "seconds": median(seconds[tokens + 1 :])},
         "planned": {
@@ -69,7 +89,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
             "per_token": each(written, tokens),
             "mean_per_token": each(Cost.between(*many), MANY),
         },
-        "exact": spent == [read, written],
+        "exact": spent == wanted,
     }
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,13 @@ from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
-from tacit.session.generate import Piece, generate
+from tacit.session.generate import Manner, Piece, generate
+from tacit.session.patience import timeouts
 from tacit.session.reveal import BUCKET, buckets
 
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
-SHORTEST_TIMEOUT = 0.001
-LONGEST_TIMEOUT = 1e9
-"""Bounds of all three limits, in seconds."""
 MOST_INPUTS = 1_000_000
 LONGEST_RETRY_SECONDS = 1e6
 
@@ -307,7 +305,8 @@ class Session:
         Of a model with several inputs `x` may be a mapping from their names to arrays. What a model with states keeps
         of an input stays shared between both parties until the next one.
 
-        With a server that runs with `--batch B`, up to B inputs (N, *shape): they share one run.
+        With a server that runs with `--batch B`, up to B inputs (N, *shape): they share one run. With `--pass P`, of a
+        model with states, P inputs (P, *shape), which are run as they would be in this order.
         The prediction's report is that of the session so far. Raises `MisuseError` for an input
         that does not fit or is one too many (nothing is sent, the session goes on), `PeerError` or
         `TransportError`, also for what went wrong in the background since the last call.
@@ -317,6 +316,8 @@ class Session:
 
     def remember(self, x: NDArray[np.float32]) -> dict[str, Any]:
         """Run one input `x`, (*shape) or (1, *shape), only for what the model's states become; give the report so far.
+
+        With a server that runs with `--pass P`, or P inputs (P, *shape), which are run as they would be in this order.
 
         Nobody learns a result. Where the server reveals labels, what leads to them alone is not computed, which is
         cheaper, and the server sees which inputs these are. It is one of the session's inputs. Raises what `predict`
@@ -329,11 +330,15 @@ class Session:
         """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
 
         `text` is the client's file of the model (`tacit.data.text.read(Path("X.text"))`). Each token takes one of the
-        session's inputs, and of a model with steps each token of the prompt but the last.
+        session's inputs, and of a model with steps each token of the prompt but the last. Where the server runs with
+        `--pass P`, prompts are read P tokens at a time, and what fills up a run counts as tokens.
         Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
         the text so far.
         """
-        return generate(self.predict, text, prompt, tokens, self.remember)
+        plan = self.report["plan"]
+        at_once = int(plan["settings"].get("pass", 1))
+        manner = Manner(self.remember, at_once)
+        return generate(self.predict, text, prompt, tokens, manner)
 
     @property
     def ready(self) -> int:
@@ -360,33 +365,3 @@ def floats(x: NDArray[np.float32]) -> NDArray[np.float32]:
     if x.dtype != np.float32:
         raise MisuseError(f"the inputs are {x.dtype}; convert them with x.astype(np.float32)")
     return np.ascontiguousarray(x)
-
-
-class Patient(Protocol):
-    """Anything with the three limits of the timeout policy, in seconds."""
-
-    @property
-    def connect_seconds(self) -> float:
-        """The limit for the connection, and again for the TLS handshake."""
-
-    @property
-    def timeout_seconds(self) -> float:
-        """The limit for the next byte, in either direction."""
-
-    @property
-    def session_seconds(self) -> float:
-        """The limit for the whole session after the handshake."""
-
-
-def timeouts(party: Patient) -> dict[str, float]:
-    """The timeout policy of a client or server as the core reads it.
-
-    Raises `MisuseError` naming a limit that is none.
-    """
-    for name in ("connect_seconds", "timeout_seconds", "session_seconds"):
-        # Infinity and nan, which JSON does not have, are not in this range either.
-        if not SHORTEST_TIMEOUT <= getattr(party, name) <= LONGEST_TIMEOUT:
-            raise MisuseError(
-                f"`{name}` is {SHORTEST_TIMEOUT:g} to {LONGEST_TIMEOUT:,.0f} seconds, not {getattr(party, name)}"
-            )
-    return {"connect": party.connect_seconds, "idle": party.timeout_seconds, "session": party.session_seconds}

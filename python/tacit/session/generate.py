@@ -32,10 +32,13 @@ class Written(Protocol):
         """The cost of the session so far."""
 
 
+FEW = 4
+"""Fewer inputs than this part of a pass do not fill one up."""
+
 Step = Callable[[NDArray[np.float32]], Written]
 """Runs one input (1, *shape)."""
 Remember = Callable[[NDArray[np.float32]], Any]
-"""Runs one input (1, *shape) only for keys and values."""
+"""Runs one input (1, *shape), or those of a pass, only for keys and values."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,20 @@ class Piece:
     rounds: int
 
 
-def generate(step: Step, text: Text, prompt: str, tokens: int, remember: Remember | None = None) -> Iterator[Piece]:
-    """The answer to a prompt, at most so many tokens of it, each as soon as it is known.
+@dataclass(frozen=True)
+class Manner:
+    """How an answer is written.
 
-    All tokens of a prompt but the last go to `remember`, of a model with steps; without it to `step` as well.
+    All tokens of a prompt but the last go to `remember`, of a model with steps, `at_once` in a pass; without it to
+    the step as well.
+    """
+
+    remember: Remember | None = None
+    at_once: int = 1
+
+
+def generate(step: Step, text: Text, prompt: str, tokens: int, manner: Manner | None = None) -> Iterator[Piece]:
+    """The answer to a prompt, at most so many tokens of it, each as soon as it is known.
 
     It ends at a token that stops, after which `step` is not called again. Raises `MisuseError` for a model that
     writes no text, and what `step` raises: the pieces that came before are the text so far.
@@ -65,13 +78,14 @@ def generate(step: Step, text: Text, prompt: str, tokens: int, remember: Remembe
         raise MisuseError("the model writes no text; compile one for the next token (...ForCausalLM, or a .gguf file)")
     if tokens < 1:
         raise MisuseError(f"--tokens is 1 or more, not {tokens}")
+    manner = manner or Manner()
     ids, said, spent = text.prompt(prompt), "", Cost(0, 0)
     start, read = len(ids), 0
     for _ in range(tokens):
         began = monotonic()
         *before, last = text.inputs(unread(text, text.decoding, ids, read))
-        for x in before:
-            (remember or step)(x[None])
+        for x in passes(np.array(before), manner.at_once if manner.remember else 1):
+            (manner.remember or step)(x)
         made = step(last[None])
         token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
         if token in text.decoding.stops:
@@ -91,15 +105,35 @@ def unread(text: Text, decoding: Decoding, ids: Sequence[int], read: int) -> NDA
     return every if decoding.steps is None else every[read:]
 
 
-def runs(text: Text, prompt: str, tokens: int) -> int:
+def passes(x: NDArray[np.float32], at_once: int) -> Iterator[NDArray[np.float32]]:
+    """Inputs (N, *shape) in runs of `at_once` each, and of one where a few are left.
+
+    Inputs that fill the first run up are copies of the first one. What they leave of keys and values nobody attends to:
+    each token attends to those of its own text.
+    """
+    fill = filled(len(x), at_once) - len(x)
+    x = np.concatenate([np.repeat(x[:1], fill, axis=0), x])
+    while len(x):
+        count = at_once if len(x) >= at_once else 1
+        yield x[:count]
+        x = x[count:]
+
+
+def filled(inputs: int, at_once: int) -> int:
+    """How many inputs there are with those that fill passes up: a few that are left of a prompt go one by one."""
+    left = inputs % at_once
+    return inputs if left * FEW < at_once else inputs - left + at_once
+
+
+def runs(text: Text, prompt: str, tokens: int, at_once: int = 1) -> int:
     """How many inputs of a session an answer of so many tokens takes."""
-    stepped = text.decoding is not None and text.decoding.steps is not None
-    return tokens + (len(text.prompt(prompt)) - 1 if stepped else 0)
+    return tokens + remembered(text, prompt, at_once)
 
 
-def remembered(text: Text, prompt: str) -> int:
+def remembered(text: Text, prompt: str, at_once: int = 1) -> int:
     """How many inputs of an answer are only for keys and values."""
-    return runs(text, prompt, 1) - 1
+    stepped = text.decoding is not None and text.decoding.steps is not None
+    return filled(len(text.prompt(prompt)) - 1, at_once) if stepped else 0
 
 
 class Cost(NamedTuple):

@@ -11,7 +11,7 @@ from tacit.session import toml
 from tacit.session.reveal import Reveal, is_reveal
 
 LIMITS = ("total", "per-day", "per-minute")
-OWN = ("name", "reveal", "offline", "batch", "link", "protocols", "budget", "card")
+OWN = ("name", "reveal", "offline", "batch", "pass", "link", "protocols", "budget", "card")
 LONGEST_CARD = 4096
 """Most bytes of a model card."""
 MOST_COUNTED = 2**63 - 1
@@ -113,7 +113,7 @@ def checked(key: str, value: Any) -> Any:
             return value
         case "offline" if whole(value, 0):
             return value
-        case "batch" if whole(value, 1):
+        case "batch" | "pass" if whole(value, 1):
             return value
         case "budget" if isinstance(value, dict):
             return budget(value)

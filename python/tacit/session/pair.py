@@ -39,6 +39,7 @@ class Pair:
     """How to run a model between two processes over loopback; without a `batch` in the one that suits the inputs.
 
     `network` is imitated and planned for. A `link` in its place is planned for, and nothing is imitated.
+    A run of several inputs that follow each other has `pass_inputs`, of a model with states; 1 for no such runs.
     """
 
     model: Model
@@ -53,6 +54,7 @@ class Pair:
     protocols: str = "auto"
     post_quantum: bool = False
     link: str | None = None
+    pass_inputs: int = 1
 
     def run(self, x: NDArray[np.float32], y: NDArray[np.int64] | None, progress: Progress | None = None) -> Run:
         """One session over the inputs `x` (N, *shape); `y` (N,) are their labels, if known.
@@ -110,7 +112,7 @@ class Pair:
         """What a session with so many inputs is planned by."""
         network = self.network or self.link
         terms = Terms(self.reveal, self.ot, network, self.offline, self.batch or 1, self.protocols, inputs)
-        return replace(terms, post_quantum=self.post_quantum)
+        return replace(terms, post_quantum=self.post_quantum, pass_inputs=self.pass_inputs)
 
     def suited_batch(self, inputs: int) -> int:
         """Inputs of a run of a session with so many, where nobody said how many: one, if runs are preprocessed."""
@@ -128,6 +130,8 @@ class Pair:
             command += ["--network", self.network]
         elif self.link is not None:
             command += ["--link", self.link]
+        if self.pass_inputs != 1:
+            command += ["--pass", str(self.pass_inputs)]
         if self.accept_leakage:
             command.append("--accept-leakage")
         if self.post_quantum:

@@ -11,8 +11,9 @@ from tacit import _core
 from tacit.errors import MisuseError
 from tacit.model import Model
 from tacit.session import models, page, terms
-from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS, timeouts
+from tacit.session.client import SESSION_SECONDS, TIMEOUT_SECONDS
 from tacit.session.log import now
+from tacit.session.patience import timeouts
 from tacit.session.place import Place
 from tacit.session.reveal import Reveal
 from tacit.session.telling import until_over
@@ -36,7 +37,8 @@ class Listening:
     from (auto, ferret, softspoken2, softspoken4, softspoken8); `offline` is how many runs a session
     prepares before their inputs, linear layers too, and holds in memory; `batch` (1 to 64, of suite lola
     to 16384) is how many inputs a run takes, which share its rounds and ciphertexts: where inputs lack,
-    zeros take their place and count towards `max_inputs`. `accept_leakage` serves a suite that leaks more
+    zeros take their place and count towards `max_inputs`. `pass_inputs` (1 to 64) is how many inputs of a model with
+    states a client may have run one after another at once. `accept_leakage` serves a suite that leaks more
     than the result; else it is refused.
     `protocols` chooses those of layers that are not linear (see `tacit.session.terms`).
     `secure_against` ("client") refuses models that were not compiled to be so, also when they are read anew.
@@ -82,6 +84,7 @@ class Listening:
     ot: str = "auto"
     offline: int = 0
     batch: int = 1
+    pass_inputs: int = 1
     accept_leakage: bool = False
     secure_against: str | None = None
     key_cache: int | None = None
@@ -157,6 +160,7 @@ class Listening:
         link = self.link or self.network or (OWN if planned else None)
         chosen |= {"key_cache": self.key_cache, **terms.options(self.protocols, link)}
         chosen |= {"offline": self.offline or None, "batch": terms.several(self.batch)}
+        chosen |= {"pass": terms.several(self.pass_inputs)}
         chosen |= {"post_quantum": self.post_quantum or None}
         options |= {name: value for name, value in chosen.items() if value is not None}
         if self.origins:

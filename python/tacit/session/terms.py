@@ -13,6 +13,7 @@ class Terms:
 
     `inputs` are those of one run unless given, and `remembered` of them come first and are only for a model's states;
     `also` are both numbers of further sessions whose costs are asked for.
+    `pass_inputs` are those of a run of several that follow each other, 1 where there are no such runs.
     `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of least predicted time on the network), plain
     (what needs no link), measured (on the link to each client, which only a server can), or one way for all layers
     that have it, as digits4, circuits or ahead.
@@ -30,12 +31,14 @@ class Terms:
     remembered: int = 0
     also: tuple[tuple[int, int], ...] = ()
     post_quantum: bool = False
+    pass_inputs: int = 1
 
     def options(self) -> dict[str, Any]:
         """The terms as the core reads them, with the rates of this machine."""
         batch = several(self.batch)
         revealed = Reveal.of(self.reveal).options()
         settings: dict[str, Any] = {"reveal": revealed.pop("reveal"), "ot": self.ot, "batch": batch}
+        settings |= {"pass": several(self.pass_inputs)} if self.pass_inputs != 1 else {}
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.batch if self.inputs is None else self.inputs
         short: dict[str, Any] = {"remembered": self.remembered} if self.remembered else {}
@@ -51,6 +54,6 @@ def options(protocols: str, network: str | None) -> dict[str, Any]:
     return chosen if known is None else {**chosen, "rates": known}
 
 
-def several(batch: int) -> int | None:
-    """A batch as the core reads it: nothing where each run has one input."""
-    return batch if batch != 1 else None
+def several(inputs: int) -> int | None:
+    """Inputs of a run as the core reads them: nothing where each run has one."""
+    return inputs if inputs != 1 else None

@@ -25,7 +25,7 @@ type Keys = Packed<{ tags::SESSION_KEYS }>;
 
 /// What the layers of a plan ask for, layer by layer.
 pub(super) fn demands(plan: &Plan) -> impl Iterator<Item = KeyDemand> {
-    plan.steps().iter().filter_map(|step| Some(step.linear()?.keys()))
+    plan.all_steps().filter_map(|step| Some(step.linear()?.keys()))
 }
 
 /// Parameters and levels of the keys for unfolding, one a degree, ascending.

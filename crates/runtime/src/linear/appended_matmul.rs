@@ -6,9 +6,10 @@ use mpc::linear::shared_matmul::{self, Answered};
 use mpc::{Demand, Share};
 use pricing::equivalent::LOCAL_OF_CLEAR_MULTIPLICATION;
 use pricing::{Unit, Work};
-use wire::{Error, Result};
+use wire::{Cost, Error, Result};
 use zeroize::Zeroizing;
 
+use crate::step;
 use crate::step::context::{Context, Party, Preprocessing, input};
 use crate::step::keys::KeyDemand;
 use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
@@ -110,6 +111,14 @@ impl Preprocess for AppendedProduct {
     fn split(&self, made: Preprocessed) -> Result<Vec<Preprocessed>> {
         let runs: Vec<Prepared> = made.take()?;
         Ok(runs.into_iter().map(Preprocessed::new).collect())
+    }
+
+    fn missed(&self) -> Option<Cost> {
+        Some(self.layer.missed_cost())
+    }
+
+    fn forget(&self, memory: &mut step::Memory, index: usize) -> Result<()> {
+        memory.of::<Memory>(index).map(Memory::forget)
     }
 
     fn parts(&self) -> Vec<(Demand, [Spent; 2])> {

@@ -7,6 +7,7 @@ pub mod checked;
 pub mod coefficient;
 pub mod lola;
 pub mod ot_matmul;
+pub mod passed_matmul;
 mod pools;
 pub mod shared_matmul;
 pub mod slots;

@@ -5,6 +5,8 @@ use graph::{Graph, ops};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
 
+use super::settings::Settings;
+
 /// Most inputs in one run.
 pub(crate) const MOST_INPUTS: usize = 64;
 /// Most inputs in one run of a model that takes rows of numbers.
@@ -16,23 +18,24 @@ const MOST_SLOTS: usize = 16384;
 const MOST_VALUES: usize = 1 << 28;
 /// Positions read by all pooling windows of a run, each of which a plan lists.
 const MOST_POOLED: usize = 1 << 24;
-/// Nodes of a run with more than one input, each counted as often as there are inputs: a
+/// Products of a run with more than one input, each counted as often as there are inputs: a
 /// client looks for the packing of every layer.
-const MOST_NODES: usize = 1 << 15;
+const MOST_PRODUCTS: usize = 1 << 15;
 
-/// Whether runs of `batch` inputs of a verified graph stay within bounds: a client checks
-/// the plan of a server that it does not trust.
+/// Whether runs of a batch of inputs of a verified graph, or of several that follow each other, stay within
+/// bounds: a client checks the plan of a server that it does not trust.
 ///
 /// # Errors
 /// [`Error::Misuse`] that says which bound, and to use a smaller batch.
-pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
+pub(crate) fn check(graph: &Graph, settings: Settings) -> Result<()> {
+    let batch = settings.batch();
     if graph.exact.is_some() {
         return match batch {
             0..=MOST_SLOTS => Ok(()),
             _ => Err(Error::misuse(format!("a batch of {batch} inputs; at most {MOST_SLOTS}"))),
         };
     }
-    if batch > 1 && !graph.states.is_empty() {
+    if batch > 1 && !graph.states.is_empty() && !settings.is_pass() {
         return Err(Error::misuse(
             "a batch of inputs of a model that keeps a state from one input to the next; serve \
              it without --batch",
@@ -45,11 +48,13 @@ pub(crate) fn check(graph: &Graph, batch: usize) -> Result<()> {
     let tensors = graph.tensors.iter().map(graph::Tensor::len);
     let values = tensors.chain(graph.nodes.iter().map(hidden)).fold(0, usize::saturating_add);
     let pooled = graph.nodes.iter().fold(0usize, |sum, node| sum.saturating_add(taps(graph, node)));
-    let nodes = if batch == 1 { 0 } else { graph.nodes.len() };
+    let multiplies =
+        |node: &&graph::Node| node.op.is::<ops::MatMul>() || node.op.weighted().is_some();
+    let products = if batch == 1 { 0 } else { graph.nodes.iter().filter(multiplies).count() };
     for (what, each, most) in [
         ("values", values, MOST_VALUES),
         ("positions in windows", pooled, MOST_POOLED),
-        ("nodes", nodes, MOST_NODES),
+        ("products", products, MOST_PRODUCTS),
     ] {
         if each.saturating_mul(batch) > most {
             return Err(Error::misuse(format!(

@@ -7,20 +7,25 @@
 use graph::Graph;
 use wire::{Channel, Cost, Error, Message, Phase, Result, Role, tags};
 
+use super::Plan;
 use super::settings::{Reveal, Settings};
 use crate::step::Step;
 
 /// Bytes of a message.
 const LEN: u64 = 1;
 
-/// What a run is for.
+/// What a run is for, and whether it is a pass: a run of several inputs that follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The result, and what the graph keeps.
+    /// The result of one input, or of a batch, and what the graph keeps.
     #[default]
     Whole,
     /// What the graph keeps: the client learns nothing.
     States,
+    /// The results of all inputs of a pass, and what the graph keeps behind the last.
+    WholePass,
+    /// What the graph keeps behind the last input of a pass.
+    StatesPass,
 }
 
 impl Message for Kind {
@@ -32,33 +37,59 @@ impl Message for Kind {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(*self == Self::States));
+        out.push(match self {
+            Self::Whole => 0,
+            Self::States => 1,
+            Self::WholePass => 2,
+            Self::StatesPass => 3,
+        });
     }
 
     fn decode(body: &[u8], (): &()) -> Result<Self> {
         match body {
             [0] => Ok(Self::Whole),
             [1] => Ok(Self::States),
-            _ => Err(Error::peer("a kind of run, 0 or 1", "another")),
+            [2] => Ok(Self::WholePass),
+            [3] => Ok(Self::StatesPass),
+            _ => Err(Error::peer("a kind of run, 0 to 3", "another")),
         }
     }
 }
 
 impl Kind {
-    /// Lets the client say what it wants, where the plan leaves it the choice (`chooses`); else all runs are
-    /// whole. What the server passes is of no account.
+    /// Lets the client say what it wants, where the `plan` leaves it the choice; else all runs are whole. What
+    /// the server passes is of no account.
     ///
     /// # Errors
-    /// [`Error::Peer`] for a kind that there is not, [`Error::Transport`].
-    pub(crate) fn agreed(self, channel: &mut Channel, chooses: bool) -> Result<Self> {
-        if !chooses {
+    /// [`Error::Peer`] for a kind that the plan does not have, [`Error::Transport`].
+    pub(crate) fn agreed(self, channel: &mut Channel, plan: &Plan) -> Result<Self> {
+        if !plan.has_kinds() {
             return Ok(Self::Whole);
         }
         channel.enter(Phase::Online, None);
-        match channel.role() {
-            Role::Client => channel.send(&self).map(|()| self),
-            Role::Server => channel.receive(&()),
+        let kind = match channel.role() {
+            Role::Client => channel.send(&self).map(|()| self)?,
+            Role::Server => channel.receive(&())?,
+        };
+        if kind.is_pass() && plan.pass().is_none() {
+            return Err(Error::peer("a run of one input", "one of several"));
         }
+        Ok(kind)
+    }
+
+    /// Whether a run is for what the graph keeps alone.
+    pub(crate) const fn is_for_states(self) -> bool {
+        matches!(self, Self::States | Self::StatesPass)
+    }
+
+    /// Whether it has several inputs that follow each other.
+    pub(crate) const fn is_pass(self) -> bool {
+        matches!(self, Self::WholePass | Self::StatesPass)
+    }
+
+    /// The same of several inputs that follow each other.
+    pub(crate) const fn pass(self) -> Self {
+        if self.is_for_states() { Self::StatesPass } else { Self::WholePass }
     }
 
     /// What saying it costs.

@@ -5,6 +5,7 @@ pub mod batch;
 pub(crate) mod kind;
 mod offer;
 pub mod options;
+pub(crate) mod pass;
 pub mod settings;
 
 use std::ops::Range;
@@ -21,6 +22,7 @@ use crate::step::Step;
 use crate::suites;
 use kind::{Kind, states_end};
 use options::OptionsByStep;
+use pass::Chain;
 pub use settings::{Reveal, Settings};
 
 /// A verified graph with a protocol for every node.
@@ -32,6 +34,10 @@ pub struct Plan {
     steps: Vec<Step>,
     /// Steps of a run that is only for what the graph keeps.
     states_end: Option<usize>,
+    /// The plan of runs of several inputs that follow each other.
+    pass: Option<Box<Self>>,
+    /// How the states of the inputs of such a run follow from each other, of the plan of one.
+    chain: Chain,
 }
 
 impl Plan {
@@ -49,8 +55,47 @@ impl Plan {
     /// # Errors
     /// As [`Plan::new`]; [`Error::Misuse`] for options that a step does not have.
     pub fn chosen(graph: Graph, settings: Settings, options: OptionsByStep) -> Result<Self> {
+        Self::with_passes(graph, settings, options, OptionsByStep::default())
+    }
+
+    /// Plans `graph` with `options` for some steps of its runs, and others `of_passes` for those of runs of
+    /// several inputs that follow each other, where the settings have such runs.
+    ///
+    /// # Errors
+    /// As [`Plan::chosen`]; [`Error::Misuse`] for such runs of a model that keeps no states, keeps them in
+    /// another way than by moving values, or prepares runs.
+    pub fn with_passes(
+        graph: Graph,
+        settings: Settings,
+        options: OptionsByStep,
+        of_passes: OptionsByStep,
+    ) -> Result<Self> {
+        if settings.pass.is_some() && !settings.is_pass() {
+            pass::check(&graph, settings)?;
+        }
+        let Some(several) = settings.of_pass() else {
+            if !of_passes.is_empty() {
+                return Err(Error::misuse("options for runs that there are not"));
+            }
+            return Self::one(graph, settings, options);
+        };
+        let several = Self::one(graph.clone(), several, of_passes)?;
+        Ok(Self { pass: Some(Box::new(several)), ..Self::one(graph, settings, options)? })
+    }
+
+    /// The same under other settings.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::with_passes`].
+    pub(crate) fn with_settings(&self, settings: Settings) -> Result<Self> {
+        let of_passes = self.pass().map(|pass| pass.options.clone()).unwrap_or_default();
+        Self::with_passes(self.graph.clone(), settings, self.options.clone(), of_passes)
+    }
+
+    /// Plans runs of one kind alone.
+    fn one(graph: Graph, settings: Settings, options: OptionsByStep) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
-        batch::check(&graph, settings.batch())?;
+        batch::check(&graph, settings)?;
         let steps = suites::steps(&graph, settings, &options)?;
         if options.most_runs() > 1 && (graph.states.is_empty() || settings.store() > 0) {
             let why = "layers for several runs of a session that prepares runs, or keeps no states";
@@ -58,13 +103,18 @@ impl Plan {
         }
         schedule::check(&steps, settings.store())?;
         let states_end = states_end(&graph, settings, &steps);
-        Ok(Self { graph, settings, options, steps, states_end })
+        let chain = match settings.is_pass() {
+            true => Chain::of(&graph, &steps)?,
+            false => Chain::default(),
+        };
+        Ok(Self { graph, settings, options, steps, states_end, pass: None, chain })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
         let options = OptionsByStep::default();
-        Self { graph, settings, options, steps, states_end: None }
+        let (states_end, pass, chain) = (None, None, Chain::default());
+        Self { graph, settings, options, steps, states_end, pass, chain }
     }
 
     /// Returns the graph that the plan runs.
@@ -87,15 +137,47 @@ impl Plan {
         &self.steps
     }
 
+    /// The plan of runs of several inputs that follow each other, where there are such runs.
+    pub(crate) fn pass(&self) -> Option<&Self> {
+        self.pass.as_deref()
+    }
+
+    /// The plan of runs of this kind.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a kind that the plan does not have.
+    pub(crate) fn of(&self, kind: Kind) -> Result<&Self> {
+        if !kind.is_pass() {
+            return Ok(self);
+        }
+        self.pass().ok_or_else(|| Error::internal("a run of several inputs without a plan"))
+    }
+
+    /// How the states of the inputs of a run follow from each other, of a plan of runs of several.
+    pub(crate) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Whether the client says what each run is for.
+    pub(crate) fn has_kinds(&self) -> bool {
+        self.states_end.is_some() || self.pass.is_some()
+    }
+
+    /// The steps of all kinds of runs.
+    pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().chain(self.pass().into_iter().flat_map(Self::steps))
+    }
+
     /// How many steps a run takes that is only for what the graph keeps, where the client may want
     /// such runs.
+    #[cfg(test)]
     pub(crate) const fn states_end(&self) -> Option<usize> {
         self.states_end
     }
 
     /// The steps of a run of this kind.
     pub(crate) fn steps_of(&self, kind: Kind) -> &[Step] {
-        let end = self.states_end.filter(|_| kind == Kind::States);
+        let end = self.states_end.filter(|_| kind.is_for_states());
         self.steps.get(..end.unwrap_or(self.steps.len())).unwrap_or_default()
     }
 
@@ -111,10 +193,12 @@ impl Plan {
         all
     }
 
-    /// The steps, and the first segment of them where runs are not prepared as a whole.
-    pub(crate) fn begins(&self) -> (&[Step], Option<Range<usize>>) {
+    /// The steps of the first run, and the first segment of them where runs are not prepared as a whole; `None`
+    /// where nobody knows yet which kind of run it will be.
+    pub(crate) fn begins(&self) -> Option<(&[Step], Option<Range<usize>>)> {
         let first = || self.segments().into_iter().next().unwrap_or_default();
-        (&self.steps, (self.settings.store() == 0).then(first))
+        let first = (self.settings.store() == 0).then(first);
+        self.pass.is_none().then_some((self.steps.as_slice(), first))
     }
 
     /// The segments of a run of this kind.

@@ -20,6 +20,8 @@ struct OfferJson {
     settings: Settings,
     #[serde(default, rename = "choices")]
     options: OptionsByStep,
+    #[serde(default, rename = "pass_choices")]
+    of_passes: OptionsByStep,
     graph: Graph,
 }
 
@@ -36,8 +38,12 @@ impl Plan {
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
         let provenance = Provenance::read(offer.commitment.as_deref(), offer.card)?;
-        let chooses = !offer.options.is_empty();
-        let plan = Self::chosen(offer.graph, offer.settings, offer.options);
+        if offer.settings.is_pass() {
+            return Err(bad("runs of several inputs alone".into()));
+        }
+        let chooses = !offer.options.is_empty() || !offer.of_passes.is_empty();
+        let (options, of_passes) = (offer.options, offer.of_passes);
+        let plan = Self::with_passes(offer.graph, offer.settings, options, of_passes);
         let plan = plan.map_err(|e| match e {
             Error::Misuse(why) => bad(why),
             // What the peer chose, not what the graph is.
@@ -50,7 +56,8 @@ impl Plan {
     /// Settings, step options and public graph, in canonical JSON: what the server offers beside
     /// where its model comes from.
     pub fn offer(&self) -> String {
-        offer_json(&self.settings, &self.options, &self.graph.public_json())
+        let of_passes = self.pass().map(Self::options);
+        offer_json(&self.settings, (&self.options, of_passes), &self.graph.public_json())
     }
 
     /// Returns the SHA-256 of settings, step options and public graph.
@@ -65,11 +72,17 @@ fn printable(why: &str) -> String {
 }
 
 /// Canonical JSON of settings, step options where there are any, and public graph.
-fn offer_json(settings: &Settings, options: &OptionsByStep, graph: &str) -> String {
+fn offer_json(
+    settings: &Settings,
+    (options, of_passes): (&OptionsByStep, Option<&OptionsByStep>),
+    graph: &str,
+) -> String {
     let settings = serde_json::to_string(settings).unwrap_or_default();
-    let chosen = match options.is_empty() {
+    let chosen = |name: &str, options: &OptionsByStep| match options.is_empty() {
         true => String::new(),
-        false => format!("\"choices\":{},", serde_json::to_string(options).unwrap_or_default()),
+        false => format!("\"{name}\":{},", serde_json::to_string(options).unwrap_or_default()),
     };
-    format!("{{\"settings\":{settings},{chosen}\"graph\":{graph}}}")
+    let passes = of_passes.map(|options| chosen("pass_choices", options)).unwrap_or_default();
+    let chosen = chosen("choices", options);
+    format!("{{\"settings\":{settings},{chosen}{passes}\"graph\":{graph}}}")
 }

@@ -46,6 +46,10 @@ pub struct Settings {
     /// Inputs of one run, 1 to 64, which share rounds and ciphertexts; one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<NonZeroU32>,
+    /// Inputs of a run of several that follow each other, 2 to 64, of a model that keeps states; there
+    /// are no such runs when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<NonZeroU32>,
     /// Whether new base OTs rest on ML-KEM-768 as well as on Diffie-Hellman.
     #[serde(default, skip_serializing_if = "is_false")]
     pub post_quantum: bool,
@@ -65,6 +69,21 @@ impl Settings {
     /// Returns the number of inputs of one run.
     pub fn batch(self) -> usize {
         self.batch.map_or(1, |batch| batch.get() as usize)
+    }
+
+    /// Returns the number of inputs of a run of several that follow each other, if there are such runs.
+    pub fn pass(self) -> Option<usize> {
+        self.pass.map(|pass| pass.get() as usize)
+    }
+
+    /// The settings of the plan of such runs; `None` where there are none, or where these are they.
+    pub(crate) fn of_pass(self) -> Option<Self> {
+        (self.pass.is_some() && self.batch.is_none()).then_some(Self { batch: self.pass, ..self })
+    }
+
+    /// Whether these are the settings of runs of several inputs that follow each other.
+    pub(crate) fn is_pass(self) -> bool {
+        self.pass.is_some() && self.batch == self.pass
     }
 
     /// With the bandwidth of `link`, if there is one.

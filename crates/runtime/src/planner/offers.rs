@@ -54,9 +54,7 @@ impl Offers {
             if candidates.iter().any(|other| other.known.digest() == known.digest()) {
                 continue;
             }
-            let (graph, options) = (known.graph().clone(), known.options().clone());
-            let measured =
-                Plan::chosen(graph, Settings { measured: true, ..known.settings() }, options)?;
+            let measured = known.with_settings(Settings { measured: true, ..known.settings() })?;
             let parts = counted(known.parts(1)).collect();
             candidates.push(Candidate { known, measured: Some(measured), parts });
         }

@@ -87,11 +87,33 @@ pub struct Found {
 /// # Errors
 /// The errors of [`Plan::new`].
 pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
+    let Some(several) = settings.of_pass() else {
+        return best_of_one(graph, settings, sourcing(settings), conditions);
+    };
+    let alone = Settings { pass: None, ..settings };
+    let found = best_of_one(graph, alone, sourcing(alone), conditions)?;
+    // All runs of a session have one source of correlations.
+    let tried = found.plan.settings();
+    let several = Settings { ot: tried.ot, bandwidth: tried.bandwidth, ..several };
+    let passes = best_of_one(graph, several, vec![several], conditions)?;
+    let passes = passes.plan.options().clone();
+    let settings = Settings { pass: settings.pass, ..tried };
+    let plan = Plan::with_passes(graph.clone(), settings, found.plan.options().clone(), passes)?;
+    Ok(Found { plan, ..found })
+}
+
+/// The plan of least predicted time of runs of one kind, with correlations of one of these sources.
+fn best_of_one(
+    graph: &Graph,
+    settings: Settings,
+    sources: Vec<Settings>,
+    conditions: &Conditions,
+) -> Result<Found> {
     let plain = Plan::new(graph.clone(), settings)?;
     let inputs = inputs(graph);
     let search = Search { ways: ways(&plain), conditions, inputs };
     let rest = search.seconds(&plain) - search.steps(&plain);
-    let mut tried: Vec<(f64, Settings)> = sourcing(settings)
+    let mut tried: Vec<(f64, Settings)> = sources
         .into_iter()
         .map(|tried| (rest + search.least(search.marginal(&plain.demand(), tried)), tried))
         .collect();

@@ -142,7 +142,8 @@ fn products(plain: &Plan, siblings: &Siblings, index: usize) -> Vec<(StepOptions
     let packing = |how| StepOptions { products: Some(how), ..StepOptions::default() };
     let mut all: Vec<_> = packings(1).map(|(how, step)| (packing(how), step)).collect();
     let early = settings.store() == 0;
-    let several = Some(TOGETHER).filter(|_| !graph.states.is_empty());
+    let alone = settings.batch() == 1;
+    let several = Some(TOGETHER).filter(|_| !graph.states.is_empty() && alone);
     for runs in [None, several].into_iter().take(1 + usize::from(several.is_some())) {
         if !early {
             break;

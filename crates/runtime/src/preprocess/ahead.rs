@@ -19,12 +19,13 @@ use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Spent};
 
-/// The steps of a plan, and the first segment of them; none where whole runs are preprocessed.
-type Begins<'a> = (&'a [Step], Option<Range<usize>>);
+/// The steps of the first run of a plan, and the first segment of them, none where whole runs are
+/// preprocessed; nothing where the first run is not known yet.
+type Begins<'a> = Option<(&'a [Step], Option<Range<usize>>)>;
 
 /// What the first run of these steps can send ahead: the correlations that it takes first, and the
 /// layers that ask first.
-fn of((steps, first): Begins<'_>) -> (Demand, Vec<LayerAt<'_>>) {
+fn of((steps, first): (&[Step], Option<Range<usize>>)) -> (Demand, Vec<LayerAt<'_>>) {
     let Some(segment) = first else {
         let mut layers = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
         layers.truncate(first_of(&layers));
@@ -41,6 +42,7 @@ fn of((steps, first): Begins<'_>) -> (Demand, Vec<LayerAt<'_>>) {
 /// [`wire::Error::Peer`], [`wire::Error::Transport`].
 pub(crate) fn exchange(end: &mut Endpoint<'_>, begins: Begins<'_>) -> Result<Ahead> {
     let mut ahead = Ahead::default();
+    let Some(begins) = begins else { return Ok(ahead) };
     end.source.set_threads(end.party.threads());
     let (demand, layers) = of(begins);
     ahead.asked = ask_first(end, &layers)?;
@@ -50,6 +52,7 @@ pub(crate) fn exchange(end: &mut Endpoint<'_>, begins: Begins<'_>) -> Result<Ahe
 
 /// What [`exchange`] costs.
 pub(crate) fn costs(begins: Begins<'_>, schedules: &mut Schedules) -> Vec<Part> {
+    let Some(begins) = begins else { return Vec::new() };
     let (demand, layers) = of(begins);
     let mut costs = ask_costs(&layers);
     let ots = schedules.first(&demand).unwrap_or(Cost::NONE);

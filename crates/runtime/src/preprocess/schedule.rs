@@ -42,6 +42,11 @@ impl Turns {
     pub(crate) fn prepares(&self) -> bool {
         self.store > 0 && self.made < self.runs.min(self.done.saturating_add(self.store))
     }
+
+    /// Counts the inputs of a run of several, of a session without a store.
+    pub(crate) fn pass(&mut self, inputs: usize) {
+        self.done = self.done.saturating_add(inputs).min(self.runs);
+    }
 }
 
 impl Iterator for Turns {

@@ -1,7 +1,7 @@
 //! Linear layers that are preprocessed for several runs of a session at a time, so that the runs share
 //! ciphertexts as a batch of inputs does: models that keep states take their inputs one by one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use mpc::Correlations;
 use wire::{Error, Result};
@@ -12,6 +12,7 @@ use crate::step::Step;
 use crate::step::context::Endpoint;
 use crate::step::correlations::Schedules;
 use crate::step::linear::{Exchange, LinearProtocol};
+use crate::step::memory::Memory;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::spent::Part;
 
@@ -55,6 +56,21 @@ impl Together {
         };
         layers.iter().map(next).collect()
     }
+
+    /// Drops what is left of layers that have to know the inputs of all runs, behind one that went without
+    /// them.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for what another layer kept.
+    pub(crate) fn forget(&mut self, memory: &mut Memory, steps: &[Step]) -> Result<()> {
+        for (index, _, layer) in layers_for_several(steps) {
+            if layer.missed().is_some() {
+                layer.forget(memory, index)?;
+                self.0.remove(&index);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// For how many more runs layers are preprocessed, by step.
@@ -75,5 +91,14 @@ impl Left {
             *left = left.saturating_sub(1);
         }
         layer_costs(&used, Exchange::Encryption, schedules, false)
+    }
+
+    /// As [`Together::forget`]; returns the layers, of which each run behind it takes another message.
+    pub(crate) fn forget(&mut self, steps: &[Step]) -> BTreeSet<usize> {
+        let layers = layers_for_several(steps).into_iter();
+        let missed = layers.filter(|(.., layer)| layer.missed().is_some());
+        let missed: BTreeSet<usize> = missed.map(|(index, ..)| index).collect();
+        self.0.retain(|index, _| !missed.contains(index));
+        missed
     }
 }

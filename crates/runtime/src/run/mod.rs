@@ -55,8 +55,8 @@ pub(crate) enum Before {
     Ahead(Ahead),
 }
 
-/// Runs all steps of one run of a kind after what was done `before`: on its preprocessing, or each segment
-/// after its own. The client gets the opened words, the server nothing. `states` are this party's
+/// Runs all steps of one run of a kind, of which `plan` is the plan, after what was done `before`: on its
+/// preprocessing, or each segment after its own. The client gets the opened words, the server nothing. `states` are this party's
 /// shares of the states before the run, and those after it. `watch` sees its share after each step.
 pub(crate) fn run(
     end: &mut Endpoint<'_>,
@@ -144,7 +144,7 @@ fn run_on(
             layers.extend(layers::preprocess_layers(end, &some, exchange, correlations, asked)?);
         }
         for (index, step) in steps {
-            if !moved.before(end.channel.role(), plan, tensors, index)? {
+            if !moved.before((&end.party, end.channel.role()), plan, tensors, index)? {
                 continue;
             }
             let preprocessed = layers.remove(&index).or_else(|| together.remove(&index));
@@ -173,7 +173,7 @@ fn run_preprocessed(
 ) -> Result<()> {
     let mut moved = Moved::default();
     for (index, step) in plan.steps_of(kind).iter().enumerate() {
-        if !moved.before(end.channel.role(), plan, tensors, index)? {
+        if !moved.before((&end.party, end.channel.role()), plan, tensors, index)? {
             continue;
         }
         let preprocessed = layers.remove(&index);

@@ -6,7 +6,7 @@ use wire::{Result, Role};
 
 use super::tensors::Tensors;
 use crate::plan::Plan;
-use crate::step::{Action, missing};
+use crate::step::{Action, Party, missing};
 
 /// The steps that have run before their turn: each party moves elements by itself.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Moved {
     /// [`wire::Error::Internal`] for a tensor that no local step writes.
     pub(super) fn before(
         &mut self,
-        role: Role,
+        by: (&Party<'_>, Role),
         plan: &Plan,
         tensors: &mut Tensors,
         index: usize,
@@ -32,15 +32,16 @@ impl Moved {
             return Ok(false);
         }
         for tensor in tensors.awaited(step) {
-            self.make(role, plan, tensors, (tensor, index))?;
+            self.make(by, plan, tensors, (tensor, index))?;
         }
+        tensors.follow(by, plan, step)?;
         Ok(true)
     }
 
     /// Makes a tensor before the step at `index` runs.
     fn make(
         &mut self,
-        role: Role,
+        by: (&Party<'_>, Role),
         plan: &Plan,
         tensors: &mut Tensors,
         (tensor, index): (usize, usize),
@@ -50,10 +51,11 @@ impl Moved {
         let (place, step) = writer.ok_or_else(|| missing(tensor))?;
         let Action::Local(local) = &step.action else { return Err(missing(tensor)) };
         for input in tensors.awaited(step) {
-            self.make(role, plan, tensors, (input, index))?;
+            self.make(by, plan, tensors, (input, index))?;
         }
+        tensors.follow(by, plan, step)?;
         let inputs = tensors.take_inputs(step, index)?;
-        tensors.put(step, local.run(role, &inputs, None)?)?;
+        tensors.put(step, local.run(by.1, &inputs, None)?)?;
         self.0.insert(place);
         Ok(())
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use mpc::Share;
-use wire::{Error, Result};
+use wire::{Error, Result, Role};
 
 use crate::plan::Plan;
-use crate::step::{Step, missing};
+use crate::plan::pass;
+use crate::step::{Party, Step, missing};
 
 /// Shares of the tensors that are still needed, each of all inputs of the run.
 pub(crate) struct Tensors {
@@ -17,6 +18,8 @@ pub(crate) struct Tensors {
     last: Option<usize>,
     /// What the client was shown.
     opened: Vec<u64>,
+    /// States of a run of several inputs that follow each other, of which only that before the first is there.
+    first: BTreeMap<usize, Share>,
 }
 
 impl Tensors {
@@ -27,8 +30,27 @@ impl Tensors {
             last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
         }
         last_use.extend(plan.graph().states.iter().map(|state| (state.after, usize::MAX)));
-        let shares = shares.into_iter().collect();
-        Self { shares, last_use, last: None, opened: Vec::new() }
+        let (first, shares) = shares.into_iter().partition(|(tensor, _)| plan.chain().has(*tensor));
+        Self { shares, last_use, last: None, opened: Vec::new(), first }
+    }
+
+    /// Follows the states that a step is the first to read, of a run of several inputs.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where what they follow from is not there yet.
+    pub(crate) fn follow(
+        &mut self,
+        (party, role): (&Party<'_>, Role),
+        plan: &Plan,
+        step: &Step,
+    ) -> Result<()> {
+        for tensor in &step.reads {
+            let Some(first) = self.first.remove(tensor) else { continue };
+            let state = (*tensor, first, plan.settings().batch());
+            let all = plan.chain().follow((party, role), plan.steps(), state, &self.shares)?;
+            self.shares.insert(*tensor, all);
+        }
+        Ok(())
     }
 
     /// This party's shares of what a step reads.
@@ -49,7 +71,8 @@ impl Tensors {
 
     /// The tensors among those that a step reads which nothing has written yet.
     pub(crate) fn awaited(&self, step: &Step) -> Vec<usize> {
-        step.reads.iter().filter(|id| !self.shares.contains_key(id)).copied().collect()
+        let is_there = |id: &usize| self.shares.contains_key(id) || self.first.contains_key(id);
+        step.reads.iter().filter(|id| !is_there(id)).copied().collect()
     }
 
     /// Keeps what a step wrote.
@@ -79,14 +102,16 @@ impl Tensors {
         Ok(())
     }
 
-    /// This party's shares of what the graph keeps for the next run, in the order of its states.
+    /// This party's shares of what the graph keeps for the next run, in the order of its states: those
+    /// behind the last input.
     ///
     /// # Errors
     /// [`Error::Internal`] for one that no step wrote.
     pub(crate) fn states(&self, plan: &Plan) -> Result<Vec<Share>> {
+        let inputs = if plan.settings().is_pass() { plan.settings().batch() } else { 1 };
         let kept = plan.graph().states.iter().map(|state| {
-            let share = self.shares.get(&state.after).cloned();
-            share.ok_or_else(|| missing(state.after))
+            let share = self.shares.get(&state.after).ok_or_else(|| missing(state.after))?;
+            Ok(pass::one_of(share, (inputs - 1, inputs)))
         });
         kept.collect()
     }

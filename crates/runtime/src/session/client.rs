@@ -198,8 +198,8 @@ impl Client {
         course.prepare(&mut Endpoint { channel, party, source, rng, memory }, plan)
     }
 
-    /// Runs quantised inputs, at most a batch of them; a result for each, or none of a run that is
-    /// only for what the graph keeps.
+    /// Runs quantised inputs, at most a batch of them, or as many as a pass has of a `kind` that is one; a result
+    /// for each, or none of a run that is only for what the graph keeps.
     pub(crate) fn run(
         &mut self,
         channel: &mut Channel,
@@ -208,7 +208,7 @@ impl Client {
     ) -> Result<Vec<Vec<i64>>> {
         let Self { plan, keys, source, rng, memory, course, done, threads, .. } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
-        let input = batch::joined(inputs, input, plan.settings().batch());
+        let input = batch::joined(inputs, input, plan.of(kind)?.settings().batch());
         let party = Party::Client { keys, input: &input, threads: *threads };
         let end = &mut Endpoint { channel, party, source, rng, memory };
         let words = course.run(end, plan, kind)?;

@@ -91,7 +91,10 @@ impl Course {
         if self.is_over() {
             return Err(Error::internal("a run after the last of its session; please report it"));
         }
-        let kind = kind.agreed(end.channel, plan.states_end().is_some())?;
+        let kind = kind.agreed(end.channel, plan)?;
+        if kind.is_pass() {
+            return self.run_pass(end, plan, kind);
+        }
         let before = match self.store.pop_front() {
             Some(inference) => Before::Preprocessed(inference),
             None => {
@@ -103,5 +106,26 @@ impl Course {
         let words = run::run(end, (plan, kind), &mut self.states, before, &mut |_| {})?;
         self.turns.next();
         Ok(words)
+    }
+
+    /// Runs the next inputs in one run of several that follow each other.
+    fn run_pass(&mut self, end: &mut Endpoint<'_>, plan: &Plan, kind: Kind) -> Result<Vec<u64>> {
+        let pass = plan.of(kind)?;
+        let (inputs, left) = (pass.settings().batch(), self.turns.runs - self.turns.done);
+        if inputs > left {
+            let why = format!("one of {inputs}");
+            return Err(Error::peer(
+                format!("a run of at most {left} inputs, which are left"),
+                why,
+            ));
+        }
+        let alone = end.party;
+        end.party = alone.in_pass()?;
+        let before = Before::Ahead(Ahead::default());
+        let words = run::run(end, (pass, kind), &mut self.states, before, &mut |_| {});
+        end.party = alone;
+        self.together.forget(end.memory, plan.steps())?;
+        self.turns.pass(inputs);
+        words
     }
 }

@@ -6,7 +6,7 @@ use wire::Result;
 use crate::keys::lola::Cache;
 use crate::plan::Plan;
 use crate::planner::at_widths;
-use crate::run::weights::{Encoder, encode};
+use crate::run::weights::Encoder;
 use crate::step::weights::Weights;
 
 /// A model's encoded weights, and the evaluation keys of clients who may come back.
@@ -22,7 +22,8 @@ impl EncodedModel {
     /// # Errors
     /// [`wire::Error::Misuse`] for a model without weights that the plan needs.
     pub fn new(plan: &Plan, model: Model) -> Result<Self> {
-        Ok(Self { weights: encode(plan, model)?, cache: Cache::default() })
+        let weights = Self::encoded(&mut Encoder::default(), plan, model)?;
+        Ok(Self { weights, cache: Cache::default() })
     }
 
     /// Encodes the weights of `model` for each of `plans`, whatever its share widths; what they
@@ -33,10 +34,18 @@ impl EncodedModel {
     pub(crate) fn several(plans: &[&Plan], model: &Model, key_cache: usize) -> Result<Vec<Self>> {
         let mut encoder = Encoder::default();
         let one = |plan: &&Plan| {
-            let weights = encoder.encode(plan, at_widths(model.clone(), plan.graph())?)?;
+            let model = at_widths(model.clone(), plan.graph())?;
+            let weights = Self::encoded(&mut encoder, plan, model)?;
             Ok(Self { weights, cache: Cache::default() }.with_key_cache(key_cache))
         };
         plans.iter().map(one).collect()
+    }
+
+    /// The weights of all kinds of runs of a plan.
+    fn encoded(encoder: &mut Encoder, plan: &Plan, model: Model) -> Result<Weights> {
+        let Some(pass) = plan.pass() else { return encoder.encode(plan, model) };
+        let weights = encoder.encode(plan, model.clone())?;
+        Ok(weights.with_pass(encoder.encode(pass, model)?))
     }
 
     /// The model with a cache for keys of so many bytes.

@@ -1,5 +1,6 @@
 //! What a session costs before it runs, part by part in its order.
 
+use std::collections::BTreeSet;
 use std::iter::repeat_n;
 use std::ops::Range;
 
@@ -8,31 +9,23 @@ use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
 use super::handshake;
+use super::run_costs::{Run, Windows};
 use crate::keys;
 use crate::plan::Plan;
 use crate::plan::kind::Kind;
 use crate::preprocess::ahead;
-use crate::preprocess::costs::{early_costs, layer_costs, run_costs};
-use crate::preprocess::layers::{early_asks, first_asked, layers_of};
+use crate::preprocess::costs::run_costs;
+use crate::preprocess::layers::first_asked;
 use crate::preprocess::schedule::{self, Turn, turns};
 use crate::preprocess::together::{Left, layers_for_several};
 use crate::run::demand_of;
 use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
-use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Peak, Spent};
 
 /// Bytes of a session beside what its plan asks for: stacks, buffers, TLS, correlations that are
 /// made in blocks.
 const SESSION_BYTES: u64 = 24 << 20;
-
-/// Work that is done with its messages.
-const SOFT: [Unit; 3] = [Unit::SoftSpoken2, Unit::SoftSpoken4, Unit::SoftSpoken8];
-/// Work of which messages say what has to be known.
-const SILENT: [Unit; 5] =
-    [Unit::Ferret15, Unit::Ferret16, Unit::Ferret17, Unit::Ferret18, Unit::Ferret19];
-/// The work of making the correlations of Ferret that goes into their messages, of the time that the rest takes.
-const SAID: f64 = 0.15;
 
 /// Time of the lattice half of base OTs, in times of a setup without it.
 const LATTICE: f64 = 1.2;
@@ -80,13 +73,23 @@ impl Plan {
             parts.extend(ahead::costs(self.begins(), &mut schedules));
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
-        let kinds = |run| if run < self.runs(remembered) { Kind::States } else { Kind::Whole };
-        let runs: Vec<Kind> = (0..self.runs(inputs)).map(kinds).collect();
+        let runs = self.kinds(remembered, inputs);
         self.run_parts(&runs, &mut schedules, &mut parts);
         if let Some(first) = parts.get_mut(1) {
             first.spent.work += Work::of(Unit::Start, 1.0);
         }
         parts
+    }
+
+    /// The kinds of the runs of a session whose first `remembered` inputs of `inputs` are only for what the
+    /// graph keeps: those go in passes as long as there are enough of them.
+    fn kinds(&self, remembered: usize, inputs: usize) -> Vec<Kind> {
+        let (remembered, all) = (self.runs(remembered), self.runs(inputs));
+        let pass = self.pass().map_or(usize::MAX, |pass| pass.settings().batch());
+        let (passes, alone) = (remembered / pass, remembered % pass);
+        let whole = all.saturating_sub(remembered);
+        let runs = [(Kind::StatesPass, passes), (Kind::States, alone), (Kind::Whole, whole)];
+        runs.into_iter().flat_map(|(kind, count)| repeat_n(kind, count)).collect()
     }
 
     /// Parts of runs of these kinds.
@@ -125,74 +128,29 @@ impl Plan {
             }
             return;
         }
-        let segments = self.segments();
-        let of = |segment: &Range<usize>| {
-            self.steps().iter().enumerate().skip(segment.start).take(segment.len())
-        };
-        let demands: Vec<Demand> = segments.iter().map(|some| demand_of(of(some))).collect();
-        let shorter = self.segments_of(Kind::States).len();
-        let counts = runs.iter().map(|kind| match kind {
-            Kind::Whole => (*kind, segments.len()),
-            Kind::States => (*kind, shorter),
-        });
-        let all = segments.iter().zip(&demands).enumerate();
-        let windows = counts
-            .flat_map(|(kind, count)| all.clone().take(count).map(move |one| ((kind, count), one)));
-        let (mut early, mut left) = (false, Left::default());
-        for (place, ((kind, count), (at, (segment, demand)))) in windows.enumerate() {
-            if at == 0 {
-                parts.extend(self.said());
-                parts.extend(left.next(self.steps_of(kind), schedules));
+        let windows = [Some(self), self.pass()].map(|plan| plan.map(Windows::of));
+        let (mut place, mut left) = (0, Left::default());
+        let mut missed = BTreeSet::new();
+        for kind in runs {
+            let [alone, pass] = &windows;
+            let windows = if kind.is_pass() { pass } else { alone };
+            let Some(windows) = windows else { continue };
+            parts.extend(self.said());
+            if kind.is_pass() {
+                missed.extend(left.forget(self.steps()));
+            } else {
+                parts.extend(left.next(self.steps_of(*kind), schedules));
             }
-            let steps = of(segment);
-            let held = pad_bytes(demand) as u64;
-            let mut made = match early {
-                true => Part::new(Phase::Preprocess, None, Spent::default()),
-                false => exchanged(schedules, place, demand),
-            };
-            let circuits = Spent::sending(mpc::garbled::prepare_cost(&demand.circuits));
-            made.spent = made.spent.then(circuits).and(peak.touch(held));
-            parts.push(Part { begins: Some(place), ..made });
-            let ask = |range: Range<usize>| -> Vec<Part> {
-                let asking =
-                    segments.iter().enumerate().take(range.end.min(count)).skip(range.start);
-                let asks = |(to, next)| early_costs(&first_asked(of(next)), place + to - at - 1);
-                asking.flat_map(asks).collect()
-            };
-            let [sooner, later] = early_asks(at);
-            parts.extend(ask(sooner));
-            let next =
-                demands.get(at + 1).filter(|next| at + 1 < count && schedules.is_early(next));
-            parts.extend(next.map(|next| exchanged(schedules, place + 1, next)));
-            early = next.is_some();
-            parts.extend(ask(later));
-            for exchange in [Exchange::ObliviousTransfer, Exchange::Encryption] {
-                let some = layers_of(steps.clone(), exchange, false);
-                let asked = (place == 0 || at > 0) && exchange == Exchange::Encryption;
-                parts.extend(layer_costs(&some, exchange, schedules, asked));
-            }
-            for (index, step) in steps {
-                let mut touched = peak.touch(held + step.linear_memory());
-                if step.correlated() > 0 {
-                    let made = schedules.correlated(step.correlated());
-                    parts.push(Part::new(Phase::Preprocess, None, made));
-                }
-                for (demand, spent) in step.parts() {
-                    if step.feeds_itself() {
-                        let made =
-                            schedules.prepare(&demand).and(peak.touch(pad_bytes(&demand) as u64));
-                        parts.push(Part::new(Phase::Preprocess, None, made));
-                    }
-                    let spent = spent.and(std::mem::take(&mut touched));
-                    parts.push(Part::new(Phase::Online, Some(index), spent));
-                }
-            }
+            let behind = if kind.is_pass() { BTreeSet::new() } else { std::mem::take(&mut missed) };
+            let first = place == 0 && self.begins().is_some();
+            let run = Run { kind: *kind, place, first, missed: behind };
+            place += windows.parts_of(&run, (schedules, &mut peak), parts);
         }
     }
 
     /// The message by which the client says what a run is for, where it may.
     fn said(&self) -> Option<Part> {
-        self.states_end().map(|_| Part::new(Phase::Online, None, Spent::sending(Kind::cost())))
+        self.has_kinds().then(|| Part::new(Phase::Online, None, Spent::sending(Kind::cost())))
     }
 
     /// Returns the bytes that the server holds for one session at most, about: correlations, what
@@ -200,9 +158,10 @@ impl Plan {
     /// which all sessions share, are not among them.
     pub fn session_memory(&self) -> u64 {
         let steps = self.steps();
-        let layers = steps.iter().map(Step::linear_memory).max().unwrap_or(0);
+        let layers = self.all_steps().map(Step::linear_memory).max().unwrap_or(0);
         let stored = schedule::run_bytes(steps).saturating_mul(self.settings().store());
-        let held = self.pads_held().saturating_add(self.answers_held());
+        let held = |plan: &Self| plan.pads_held().saturating_add(plan.answers_held());
+        let held = held(self).max(self.pass().map_or(0, held));
         let keys = keys::cost(self).client_to_server.saturating_mul(2);
         let together = layers_for_several(steps).into_iter();
         let held = together.fold(held, |held, (.., layer)| held + layer.held_bytes() as u64);
@@ -250,21 +209,4 @@ impl Plan {
     pub fn cost(&self, inputs: usize) -> Cost {
         self.parts(inputs).into_iter().map(|part| part.spent.cost).collect()
     }
-}
-
-/// The exchange for the OTs of the window of steps of this number, whose correlations may be made later.
-fn exchanged(schedules: &mut Schedules, window: usize, demand: &Demand) -> Part {
-    let is_later = schedules.is_early(demand);
-    let all = schedules.exchange(demand);
-    let part = Part::new(Phase::Preprocess, None, all);
-    if !is_later {
-        return part;
-    }
-    let share = |sign: f64| -> Work {
-        let soft = SOFT.iter().map(|unit| Work::of(*unit, sign * all.work.units(*unit)));
-        let said = |unit: &Unit| Work::of(*unit, sign * SAID * all.work.units(*unit));
-        soft.chain(SILENT.iter().map(said)).sum()
-    };
-    let later = Some((window, all.work + share(-1.0)));
-    Part { spent: Spent { work: share(1.0), ..all }, later, ..part }
 }

@@ -30,8 +30,7 @@ impl Known {
             // The link is known by now.
             settings if settings.measured => {
                 let settings = Settings { measured: false, ..settings };
-                let again = Plan::chosen(plan.graph().clone(), settings, plan.options().clone());
-                Arc::new(again.ok()?)
+                Arc::new(plan.with_settings(settings).ok()?)
             }
             _ => plan.clone(),
         };

@@ -12,6 +12,7 @@ pub(crate) mod known;
 pub(crate) mod open;
 pub(crate) mod opening;
 pub(crate) mod probe;
+mod run_costs;
 pub(crate) mod server;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -97,7 +97,8 @@ impl Session {
     }
 
     /// Runs one input in model units, of the model's input shape, in row-major order, or
-    /// as many as the server's batch with a leading axis; a result for each. Waits for
+    /// as many as the server's batch with a leading axis; a result for each. Of a model that keeps
+    /// states as many as a pass of the plan has run as they would one after another. Waits for
     /// what is being prepared.
     ///
     /// # Errors
@@ -122,22 +123,28 @@ impl Session {
     fn run(&mut self, values: &[f32], shape: &[usize], kind: Kind) -> Result<Vec<Vec<i64>>> {
         let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
         let (count, most) = (inputs.len(), self.plan.settings().batch());
-        if count > most {
-            let why = format!("this session takes {most} input(s) at a time, not {count}");
+        let pass = self.plan.settings().pass();
+        let kind = if count > 1 && pass == Some(count) { kind.pass() } else { kind };
+        if count > most && !kind.is_pass() {
+            let pass = pass.map(|pass| format!(" or {pass}")).unwrap_or_default();
+            let why = format!("this session takes {most}{pass} input(s) at a time, not {count}");
             return Err(Error::misuse(why));
         }
         if let State::Ended(error) = &self.state {
             return Err(error.clone());
         }
-        if self.done == self.inputs {
-            let most = self.inputs;
-            return Err(Error::misuse(format!("this session was opened for {most} inputs")));
+        let taken = if kind.is_pass() { count } else { 1 };
+        if self.done + taken > self.inputs {
+            let (most, done) = (self.inputs, self.done);
+            return Err(Error::misuse(format!(
+                "this session was opened for {most} inputs, of which {done} are done"
+            )));
         }
         let mut open = self.take()?;
         self.idle.ready.store(open.client.ready().saturating_sub(1), Ordering::SeqCst);
         let Open { client, channel } = &mut *open;
         let results = client.run(channel, &inputs, kind).inspect_err(|error| self.fail(error))?;
-        self.done += 1;
+        self.done += taken;
         self.report = client.report(channel);
         self.wait_for_input(open);
         Ok(results)

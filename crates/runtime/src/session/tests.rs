@@ -22,6 +22,7 @@ use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
 
 mod kept;
+mod passes;
 mod remembered;
 
 const SHAPE: [usize; 3] = [2, SIDE, SIDE];

@@ -42,6 +42,19 @@ impl<'a> Party<'a> {
         }
     }
 
+    /// The party in a run of several inputs that follow each other.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a server without weights for such runs.
+    pub(crate) fn in_pass(self) -> Result<Self> {
+        match self {
+            Self::Client { .. } => Ok(self),
+            Self::Server { keys, weights, threads } => {
+                Ok(Self::Server { keys, weights: weights.of_pass()?, threads })
+            }
+        }
+    }
+
     /// Returns the constants of a node, at the server.
     pub fn constants(&self, node: Option<usize>) -> Option<&'a [i64]> {
         match self {

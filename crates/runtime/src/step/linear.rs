@@ -5,10 +5,11 @@ use std::fmt::Debug;
 
 use mpc::linear::slots::Operations;
 use mpc::{Demand, Share};
-use wire::Result;
+use wire::{Cost, Result};
 
 use super::context::{Context, Preprocessing};
 use super::keys::KeyDemand;
+use super::memory::Memory;
 use super::preprocessed::{Asked, Preprocessed};
 use super::sliced::Sliced;
 use super::spent::Spent;
@@ -148,6 +149,21 @@ pub trait Preprocess {
     /// [`Error::Internal`] for what another layer made.
     fn split(&self, made: Preprocessed) -> Result<Vec<Preprocessed>> {
         Ok(vec![made])
+    }
+
+    /// Returns what a run takes online that comes behind one which went without the layer, of layers that
+    /// keep something of the inputs of all runs; `None`, the default, where there is no such thing.
+    fn missed(&self) -> Option<Cost> {
+        None
+    }
+
+    /// Forgets what the layer of the step at `index` keeps of earlier runs, and for later ones.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for what another layer kept.
+    fn forget(&self, memory: &mut Memory, index: usize) -> Result<()> {
+        let _ = (memory, index);
+        Ok(())
     }
 
     /// Returns whether the layer asks together with others. Layers of many parts ask when they are

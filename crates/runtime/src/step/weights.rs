@@ -33,9 +33,25 @@ pub struct Weights {
     encoded: BTreeMap<Option<usize>, Encoded>,
     /// Constants of offsets.
     constants: BTreeMap<usize, NodeWeights>,
+    /// Those of runs of several inputs that follow each other.
+    pass: Option<Box<Self>>,
 }
 
 impl Weights {
+    /// Keeps the weights of runs of several inputs that follow each other beside these.
+    #[must_use]
+    pub(crate) fn with_pass(self, pass: Self) -> Self {
+        Self { pass: Some(Box::new(pass)), ..self }
+    }
+
+    /// Returns the weights of runs of several inputs that follow each other.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where there are none.
+    pub(crate) fn of_pass(&self) -> Result<&Self> {
+        self.pass.as_deref().ok_or_else(no_weights)
+    }
+
     /// Keeps the encoded weights of `node`.
     pub(crate) fn insert(&mut self, node: Option<usize>, encoded: Encoded) {
         self.encoded.insert(node, encoded);

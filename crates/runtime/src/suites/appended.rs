@@ -27,12 +27,15 @@ enum Origin {
     Constant(usize, usize),
 }
 
+/// For each value the node and the place of the server's constant that it is, or nothing for a zero.
+pub(super) type Constants = Vec<Option<(usize, usize)>>;
+
 /// The right factor of a product.
 #[derive(Debug)]
 struct Right {
     axis: Axis,
     /// The values of the entries that never change.
-    constants: Vec<Option<(usize, usize)>>,
+    constants: Constants,
 }
 
 /// The product of a node whose right factor grows, prepared for several runs.
@@ -49,14 +52,19 @@ pub(super) fn product(cx: &NodeContext<'_>) -> Result<Action> {
     if batch != 1 || chosen || !random || !is_for_states(graph, node) {
         return Err(refuse());
     }
-    let Right { axis, constants } = right(graph, node).ok_or_else(refuse)?;
-    let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
-    let [items, rows, inner, columns] = MatMul::sides(a, b).ok_or_else(refuse)?;
-    let other = if axis == Axis::Inner { columns } else { inner };
-    let fixed = constants.len() / (items * other).max(1);
-    let shape = Shape { batch: items, rows, inner, columns, axis, fixed };
+    let (shape, constants) = shape(graph, node).ok_or_else(refuse)?;
     let layer = Layer::new(shape, matmul.shift, cx.out_bits(), options.runs())?;
     Ok(Action::linear(AppendedProduct { layer, constants }))
+}
+
+/// The sizes of a product whose right factor grows, and the values of the entries that never change.
+pub(super) fn shape(graph: &Graph, node: &Node) -> Option<(Shape, Constants)> {
+    let Right { axis, constants } = right(graph, node)?;
+    let [a, b] = [0, 1].map(|i| graph.input_of(node, i).shape.as_slice());
+    let [batch, rows, inner, columns] = MatMul::sides(a, b)?;
+    let other = if axis == Axis::Inner { columns } else { inner };
+    let fixed = constants.len() / (batch * other).max(1);
+    Some((Shape { batch, rows, inner, columns, axis, fixed }, constants))
 }
 
 /// The way to prepare a product for several runs together, where there is one.

@@ -3,6 +3,7 @@
 //! answered. The distinguisher gets a party's whole view of many sessions: lengths,
 //! order and bytes of what it received, and the shares it was left with.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use graph::{FloatTensor, Floats, Model, Ranges, Rounding, Source};
@@ -52,7 +53,7 @@ pub(super) fn views(
     views_of(model, reveal, &[(Kind::Whole, input)], seeds, party)
 }
 
-/// Sessions of several runs, each of a kind and on a quantised input.
+/// Sessions of several runs, each of a kind and on a quantised input, or on those of a pass.
 pub(super) fn views_of(
     model: &Model,
     reveal: Reveal,
@@ -60,7 +61,10 @@ pub(super) fn views_of(
     seeds: Range<usize>,
     party: Role,
 ) -> Vec<View> {
-    let settings = Settings { reveal, ot: ot::Source::SoftSpoken4, ..Settings::default() };
+    let of_one = model.graph.tensors[model.graph.input].len();
+    let pass = runs.iter().find(|(kind, _)| kind.is_pass()).map(|(_, all)| all.len() / of_one);
+    let pass = pass.and_then(|inputs| NonZeroU32::new(inputs as u32));
+    let settings = Settings { reveal, pass, ot: ot::Source::SoftSpoken4, ..Settings::default() };
     let plan = Plan::new(model.graph.clone(), settings).unwrap();
     let prepared = EncodedModel::new(&plan, model.clone()).unwrap();
     let view = |seed: usize| {
@@ -102,8 +106,9 @@ fn client(
         let end = &mut Endpoint { channel, party, source, rng, memory };
         let mut watch = |share: &Share| shares.push(seen(share));
         let before = Before::Ahead(Ahead::default());
-        opened.extend(run::run(end, (&plan, *kind), &mut states, before, &mut watch)?);
-        if *kind == Kind::Whole {
+        let of_kind = (plan.of(*kind)?, *kind);
+        opened.extend(run::run(end, of_kind, &mut states, before, &mut watch)?);
+        if !kind.is_for_states() {
             // The last share is what was opened.
             shares.pop();
         }
@@ -126,11 +131,12 @@ fn server(
     let (mut shares, mut states) = (Shares::new(), run::first_states(plan)?);
     for (kind, _) in runs {
         let party = Party::Server { keys: &keys, weights: prepared.weights(), threads };
+        let party = if kind.is_pass() { party.in_pass()? } else { party };
         let end = &mut Endpoint { channel, party, source, rng, memory };
         let mut watch = |share: &Share| shares.push(seen(share));
         let before = Before::Ahead(Ahead::default());
-        run::run(end, (plan, *kind), &mut states, before, &mut watch)?;
-        if *kind == Kind::Whole {
+        run::run(end, (plan.of(*kind)?, *kind), &mut states, before, &mut watch)?;
+        if !kind.is_for_states() {
             shares.pop();
         }
     }

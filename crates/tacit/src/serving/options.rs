@@ -29,6 +29,8 @@ pub struct ServeOptions {
     pub offline: Option<NonZeroU32>,
     /// Inputs of one run, 1 to 64; one when absent.
     pub batch: Option<NonZeroU32>,
+    /// Inputs of a run of several that follow each other, 2 to 64; there are no such runs when absent.
+    pub pass: Option<NonZeroU32>,
     /// TLS, or `None` for plaintext on loopback.
     pub tls: Option<TlsFiles>,
     /// How long to wait for clients.
@@ -102,6 +104,7 @@ impl Default for ServeOptions {
             post_quantum: Settings::default().post_quantum,
             offline: None,
             batch: None,
+            pass: None,
             tls: Some(TlsFiles::default()),
             timeouts: Patience::default(),
             once: false,
@@ -148,6 +151,8 @@ pub struct ModelOptions {
     pub offline: Option<u32>,
     /// Inputs of one run, 1 to 64.
     pub batch: Option<u32>,
+    /// Inputs of a run of several that follow each other, 2 to 64; 1 for no such runs.
+    pub pass: Option<u32>,
     /// The link to plan for.
     pub link: Option<String>,
     /// Protocols of its steps.
@@ -209,8 +214,9 @@ impl ModelOptions {
         all.reveal = self.reveal.unwrap_or(all.reveal);
         all.edges = self.edges.clone().unwrap_or(all.edges);
         all.offline = self.offline.map_or(all.offline, NonZeroU32::new);
-        all.batch =
-            self.batch.map_or(all.batch, |batch| NonZeroU32::new(batch).filter(|b| b.get() > 1));
+        let several = |count| NonZeroU32::new(count).filter(|count| count.get() > 1);
+        all.batch = self.batch.map_or(all.batch, several);
+        all.pass = self.pass.map_or(all.pass, several);
         all.link = self.link.clone().or(all.link);
         all.protocols = self.protocols.clone().unwrap_or(all.protocols);
         all

@@ -20,6 +20,9 @@ pub struct Memory {
     pub(super) masks: Arc<Zeroizing<Vec<u64>>>,
     /// Entries of the window less both masks, which both parties know.
     pub(super) differences: Zeroizing<Vec<u64>>,
+    /// Whether entries came without a run: their masks are drawn with those of the next runs, of which the first
+    /// opens all of them.
+    pub(super) missed: bool,
 }
 
 /// This party's masks for several runs.
@@ -44,6 +47,12 @@ pub struct Prepared {
 }
 
 impl Memory {
+    /// Forgets all entries, since some came without a run. What was prepared for later runs is of no
+    /// more use.
+    pub fn forget(&mut self) {
+        *self = Self { missed: true, ..Self::default() };
+    }
+
     /// Draws masks for the next runs. `fixed` are the entries that the server knows, one after
     /// another, each with the values of the first item first; the client has none.
     ///
@@ -69,7 +78,10 @@ impl Memory {
                 masks.extend(self.masks.get(start..).unwrap_or_default());
             }
             _ => {
-                masks.resize(constants + past, 0);
+                match self.missed {
+                    true => masks.extend(Zeroizing::new(rng.uniform(past, bits)).iter()),
+                    false => masks.resize(constants + past, 0),
+                }
                 self.differences = Zeroizing::new(vec![0; past + each]);
             }
         }

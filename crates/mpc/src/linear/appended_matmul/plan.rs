@@ -98,8 +98,8 @@ impl Shape {
         }
     }
 
-    /// The entry of those of all runs that is the one at `entry` of this `run`.
-    pub(super) fn seen(&self, run: usize, entry: usize) -> usize {
+    /// Returns the entry of those of all runs that is the one at `entry` of this `run`.
+    pub fn seen(&self, run: usize, entry: usize) -> usize {
         if entry < self.fixed { entry } else { entry + run }
     }
 }
@@ -154,12 +154,21 @@ impl Layer {
 
     /// Returns what a run costs after it was prepared.
     pub fn cost(&self) -> Cost {
-        let body = Masked::body_len(&[self.masked()]);
+        self.cost_of(1)
+    }
+
+    /// Returns what a run costs behind entries that came without a run: it opens its whole window.
+    pub fn missed_cost(&self) -> Cost {
+        self.cost_of(self.shape.window())
+    }
+
+    fn cost_of(&self, opened: usize) -> Cost {
+        let body = Masked::body_len(&[self.masked(opened)]);
         Cost::message(Role::Client, body).then(Cost::message(Role::Server, body))
     }
 
-    /// Values that a party sends in a run.
-    pub(super) fn masked(&self) -> Segment {
-        Segment { count: self.shape.left() + self.shape.entry(), bits: self.plain_bits }
+    /// Values that a party sends in a run that opens so many entries.
+    pub(super) fn masked(&self, opened: usize) -> Segment {
+        Segment { count: self.shape.left() + opened * self.shape.entry(), bits: self.plain_bits }
     }
 }

@@ -39,18 +39,20 @@ impl Prepared {
         let first = (shape.fixed + self.run) * each;
         let window = self.masks.get(first..first + shape.window() * each).ok_or_else(unfit)?;
         let constants = self.masks.get(..shape.fixed * each).ok_or_else(unfit)?;
-        let new = window.get(window.len() - each..).ok_or_else(unfit)?;
+        let opened = if std::mem::take(&mut memory.missed) { shape.window() } else { 1 };
+        let new = window.get(window.len() - opened * each..).ok_or_else(unfit)?;
         let other = shape.other();
-        let appended = (0..each).map(|value| {
-            let at = shape.place(entries, entries - 1, [value / other, value % other]);
+        let appended = (0..opened * each).map(|value| {
+            let (entry, value) = (entries - opened + value / each, value % each);
+            let at = shape.place(entries, entry, [value / other, value % other]);
             b.words().get(at).copied().unwrap_or_default()
         });
         let shares = a.words().iter().copied().chain(appended);
         let masks = self.left.iter().chain(new);
         let own = shares.zip(masks).map(|(share, own)| share.wrapping_sub(*own) & mask(bits));
-        let opened = exchanged(channel, layer, own.collect())?;
-        let (left, appended) = opened.split_at_checked(shape.left()).ok_or_else(unfit)?;
-        let dropped = each.min(memory.differences.len());
+        let both = exchanged(channel, (layer, opened), own.collect())?;
+        let (left, appended) = both.split_at_checked(shape.left()).ok_or_else(unfit)?;
+        let dropped = appended.len().min(memory.differences.len());
         memory.differences.drain(..dropped);
         memory.differences.extend(appended);
         let known = [vec![0; constants.len()], memory.differences.to_vec()].concat();
@@ -77,8 +79,12 @@ impl Prepared {
 }
 
 /// Both parties' words added up, mod 2^P.
-fn exchanged(channel: &mut Channel, layer: &Layer, own: Vec<u64>) -> Result<Vec<u64>> {
-    let (bits, shape) = (layer.plain_bits, vec![layer.masked()]);
+fn exchanged(
+    channel: &mut Channel,
+    (layer, opened): (&Layer, usize),
+    own: Vec<u64>,
+) -> Result<Vec<u64>> {
+    let (bits, shape) = (layer.plain_bits, vec![layer.masked(opened)]);
     let sent = Masked::one(own.clone(), bits);
     let theirs: Masked = match channel.role() {
         Role::Client => {

@@ -41,7 +41,7 @@ fn inputs_that_are_only_remembered_change_states_alone() {
 }
 
 /// What `inputs` inputs cost of which the first `remembered` are only remembered, as both parties report it.
-fn costs_as_planned(
+pub(super) fn costs_as_planned(
     plan: &Plan,
     (remembered, inputs): (usize, usize),
     of: [Report; 2],
@@ -106,13 +106,14 @@ fn inputs_are_remembered_by_whole_runs_where_results_are_no_labels() {
 
 #[test]
 fn a_kind_of_run_has_one_encoding() {
-    for (kind, byte) in [(Kind::Whole, 0), (Kind::States, 1)] {
+    let kinds = [Kind::Whole, Kind::States, Kind::WholePass, Kind::StatesPass];
+    for (kind, byte) in kinds.into_iter().zip(0..) {
         let mut body = Vec::new();
         kind.encode(&mut body);
         assert_eq!(body, [byte]);
         assert_eq!(Kind::decode(&body, &()).unwrap(), kind);
     }
-    for body in [&[2][..], &[255], &[], &[0, 0]] {
+    for body in [&[4][..], &[255], &[], &[0, 0]] {
         assert!(matches!(Kind::decode(body, &()), Err(Error::Peer { .. })), "{body:?}");
     }
 }

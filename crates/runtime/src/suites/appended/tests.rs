@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use super::*;
 use crate::plan::options::OptionsByStep;
 use crate::plan::{Plan, Settings};
-use crate::tests::written::changed_decoder;
+use crate::tests::decoder;
 
 const RUNS: &str = "ahead2";
 const PRODUCTS: [&str; 2] = ["scores", "context"];
@@ -13,7 +13,7 @@ const PRODUCTS: [&str; 2] = ["scores", "context"];
 /// A decoder that keeps what its attention gives as well, so that all runs compute that.
 fn kept(source: String) -> String {
     let states = r#""states":["#;
-    source.replacen(states, &format!(r#"{states}{{"name":"last","shape":[4],"after":"flat"}},"#), 1)
+    source.replacen(states, &format!(r#"{states}{{"name":"last","shape":[4],"after":"t1"}},"#), 1)
 }
 
 /// The same, where the entries stay and the new one is forgotten.
@@ -22,7 +22,7 @@ fn standing(source: String) -> String {
 }
 
 fn graph(rounding: Rounding, change: fn(String) -> String) -> Graph {
-    changed_decoder(rounding, &change).graph
+    decoder::changed(1, rounding, &change).graph
 }
 
 /// The place of a product among the nodes, by its place among the products.
