@@ -13,6 +13,7 @@ from tacit.importers.huggingface import load
 from tacit.model import Model
 from tacit.session.generate import cost_of, remembered, runs
 from tacit.session.pair import Pair
+from tacit.session.sampling import Sampling
 
 CONTEXT, PROMPT, TOKENS = 8, "one", 6
 
@@ -111,6 +112,21 @@ def test_a_prompt_that_is_read_in_passes_is_read_as_token_by_token(model: Model)
     refused = Pair(model, reveal="label", pass_inputs=at_once, offline=1)
     with pytest.raises(MisuseError, match="--offline"), refused.server():
         pass
+
+
+def test_tokens_are_drawn_by_noise_of_the_client(model: Model) -> None:
+    text, pair = text_of(model), Pair(model, reveal="label")
+    with pair.server() as server, pair.dial(server).session(runs(text, PROMPT, TOKENS)) as session:
+        written = [piece.token for piece in session.generate(text, PROMPT, TOKENS, temperature=2.0, seed=5)]
+    ids = [*text.prompt(PROMPT), *written]
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    numbers, sampling = model.simulate(x)[-len(written) :], Sampling(2.0, 5)
+    for row, token in zip(numbers, written, strict=True):
+        noise = sampling.noise(len(row))
+        assert noise is not None
+        assert int(np.argmax(row + np.rint(noise / np.float64(model.output_scale)).astype(np.int64))) == token
+    assert written != numbers.argmax(axis=1).tolist()
 
 
 def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Model) -> None:

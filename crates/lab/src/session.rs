@@ -75,7 +75,7 @@ impl Bench {
             let sample = cots::receive(channel, receiving, count)?;
             (metered(channel, task), cots::wrong(channel, sample)?)
         } else {
-            let party = Party::Client { keys: &keys, input: &[], threads };
+            let party = Party::Client { keys: &keys, input: &[], added: &[], threads };
             let memory = &mut Memory::default();
             let end = &mut Endpoint { channel, party, source, rng: &mut rng, memory };
             let result = parts::run_shares(end, &task.plan, shares)?;

@@ -149,16 +149,23 @@ impl Session {
         Ok(Self { ready: Box::new(open.watch()), open: Mutex::new(open), trusts })
     }
 
-    /// Runs one input (*shape), or up to a batch of the server's (N, *shape).
+    /// Runs one input (*shape), or up to a batch of the server's (N, *shape), with numbers that the client adds
+    /// to the results before a label is found.
+    #[pyo3(signature = (x, added=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         x: PyReadonlyArrayDyn<'py, f32>,
+        added: Option<PyReadonlyArrayDyn<'py, f32>>,
     ) -> PyResult<(Bound<'py, PyArray2<i64>>, String)> {
         let (values, shape) = inputs(&x)?;
+        let added = added.map(|added| inputs(&added)).transpose()?;
         let run = || {
             let mut open = self.lock();
-            let results = open.predict(&values, &shape)?;
+            let results = match &added {
+                Some((added, _)) => open.predict_with(&values, &shape, added)?,
+                None => open.predict(&values, &shape)?,
+            };
             Ok((results, self.reported(&open)))
         };
         let (results, report) = py.detach(run).map_err(raise)?;

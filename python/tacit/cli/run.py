@@ -5,7 +5,7 @@ from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, made, show_prediction
 from tacit.cli.rows import RowOptions
-from tacit.cli.writing import TOKENS, Prompt, Tokens, write
+from tacit.cli.writing import TOKENS, Asked, Prompt, Seed, Temperature, Tokens, write
 from tacit.data.inputs import read
 from tacit.errors import MisuseError
 from tacit.model import Model
@@ -22,6 +22,8 @@ def run(
     json: AsJson = False,
     prompt: Prompt = None,
     tokens: Tokens = TOKENS,
+    temperature: Temperature = 0.0,
+    seed: Seed = None,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
 
@@ -32,7 +34,7 @@ def run(
     if prompt is not None:
         if inputs or text:
             raise MisuseError("--prompt stands alone: leave inputs and --text out")
-        write(compiled, options, prompt, tokens, json)
+        write(compiled, options, Asked(prompt, tokens, temperature, seed), json)
         return
     wanted = compiled.wanted._replace(kept=rows.kept)
     given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)

@@ -16,6 +16,7 @@ from tacit.report import terminal
 from tacit.session.client import Session
 from tacit.session.generate import Piece, runs
 from tacit.session.pair import Pair
+from tacit.session.sampling import HOTTEST
 
 TOKENS = 32
 MOST_TOKENS = 4096
@@ -26,7 +27,27 @@ LINK = "lan"
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
+Temperature = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=HOTTEST,
+        help="Draw tokens of a language model by softmax of their numbers over this, by noise of the client's that the "
+        "server does not see; 0: always the best one.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Draw the same tokens again. Default: noise of the system's.")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text with a language model.")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt, how many tokens of an answer are wanted, and how they are drawn."""
+
+    prompt: str
+    tokens: int = TOKENS
+    temperature: float = 0.0
+    seed: int | None = None
 
 
 @dataclass
@@ -82,11 +103,11 @@ def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[S
         yield session
 
 
-def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool) -> Answer:
+def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
     """The answer to a prompt, shown while it is written; an error shows what there is before it is raised."""
-    answer = Answer(prompt)
+    answer = Answer(asked.prompt)
     try:
-        for piece in session.generate(text, prompt, tokens):
+        for piece in session.generate(text, asked.prompt, asked.tokens, asked.temperature, asked.seed):
             answer.pieces.append(piece)
             if not json:
                 typer.echo(piece.text, nl=False)
@@ -100,11 +121,11 @@ def answered(session: Session, text: Text, prompt: str, tokens: int, json: bool)
     return answer
 
 
-def write(model: Model, options: PlannedPairOptions, prompt: str, tokens: int, json: bool) -> None:
+def write(model: Model, options: PlannedPairOptions, asked: Asked, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
-    with opened(options, model, runs(text, prompt, tokens, options.pass_inputs)) as session:
-        answer = answered(session, text, prompt, tokens, json)
+    with opened(options, model, runs(text, asked.prompt, asked.tokens, options.pass_inputs)) as session:
+        answer = answered(session, text, asked, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})
     else:
@@ -115,6 +136,8 @@ def chat(
     model: ModelFile,
     options: PlannedPairOptions,
     tokens: Tokens = TOKENS,
+    temperature: Temperature = 0.0,
+    seed: Seed = None,
     json: AsJson = False,
 ) -> None:
     """Talk to a private language model on this machine: client and server as two processes over TLS.
@@ -126,7 +149,7 @@ def chat(
     text = text_of(compiled)
     with opened(options, compiled, MOST_TOKENS) as session:
         for line in prompts(json):
-            answer = answered(session, text, line, tokens, json)
+            answer = answered(session, text, Asked(line, tokens, temperature, seed), json)
             if json:
                 terminal.emit_json({**answer.fields(), "complete": True})
             else:

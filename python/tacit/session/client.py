@@ -1,6 +1,7 @@
 """The client: it holds the input, talks to a server, and alone learns the result."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from tacit.model import Progress
 from tacit.session.generate import Manner, Piece, generate
 from tacit.session.patience import timeouts
 from tacit.session.reveal import BUCKET, buckets
+from tacit.session.sampling import Sampling
 
 CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
@@ -299,7 +301,11 @@ class Session:
         parts = graph.get("inputs") or [{"name": tensor["name"], "shape": tensor["shape"]}]
         return joined(tuple(map(Part.of, parts)), x)
 
-    def predict(self, x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]]) -> Prediction:
+    def predict(
+        self,
+        x: NDArray[np.float32] | Mapping[str, NDArray[np.float32]],
+        added: NDArray[np.float32] | None = None,
+    ) -> Prediction:
         """Run one input `x`, (*shape) or (1, *shape), after what is being prepared.
 
         Of a model with several inputs `x` may be a mapping from their names to arrays. What a model with states keeps
@@ -307,11 +313,14 @@ class Session:
 
         With a server that runs with `--batch B`, up to B inputs (N, *shape): they share one run. With `--pass P`, of a
         model with states, P inputs (P, *shape), which are run as they would be in this order.
+        What is `added` to the results (N, outputs), in their units, the server does not see: where labels are revealed,
+        the label is that of the sums. With Gumbel noise it is a sample of the softmax of the results.
         The prediction's report is that of the session so far. Raises `MisuseError` for an input
         that does not fit or is one too many (nothing is sent, the session goes on), `PeerError` or
         `TransportError`, also for what went wrong in the background since the last call.
         """
-        outputs, report = self.core.predict(floats(self.joined(x) if isinstance(x, Mapping) else x))
+        own = None if added is None else floats(added)
+        outputs, report = self.core.predict(floats(self.joined(x) if isinstance(x, Mapping) else x), own)
         return Prediction(outputs, json.loads(report))
 
     def remember(self, x: NDArray[np.float32]) -> dict[str, Any]:
@@ -326,18 +335,23 @@ class Session:
         self.core.remember(floats(x))
         return self.report
 
-    def generate(self, text: Text, prompt: str, tokens: int) -> Iterator[Piece]:
+    def generate(
+        self, text: Text, prompt: str, tokens: int, temperature: float = 0.0, seed: int | None = None
+    ) -> Iterator[Piece]:
         """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
 
         `text` is the client's file of the model (`tacit.data.text.read(Path("X.text"))`). Each token takes one of the
         session's inputs, and of a model with steps each token of the prompt but the last. Where the server runs with
         `--pass P`, prompts are read P tokens at a time, and what fills up a run counts as tokens.
+        Tokens are the best ones, or samples of the softmax over a `temperature` above 0: by noise of the client's,
+        which the server does not see, and which a `seed` repeats.
         Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
         the text so far.
         """
         plan = self.report["plan"]
+        classes = math.prod(plan["graph"]["tensors"][plan["graph"]["output"]]["shape"])
         at_once = int(plan["settings"].get("pass", 1))
-        manner = Manner(self.remember, at_once)
+        manner = Manner(self.remember, at_once, classes, Sampling(temperature, seed))
         return generate(self.predict, text, prompt, tokens, manner)
 
     @property

@@ -8,7 +8,7 @@ last are shorter: they end with keys and values, and nobody learns a next token.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tacit.data.decoding import Decoding
 from tacit.data.text import Text
 from tacit.errors import MisuseError
+from tacit.session.sampling import Sampling
 
 
 class Written(Protocol):
@@ -35,8 +36,8 @@ class Written(Protocol):
 FEW = 4
 """Fewer inputs than this part of a pass do not fill one up."""
 
-Step = Callable[[NDArray[np.float32]], Written]
-"""Runs one input (1, *shape)."""
+Step = Callable[..., Written]
+"""Runs one input (1, *shape), with noise (tokens,) for the numbers of all tokens where there is some."""
 Remember = Callable[[NDArray[np.float32]], Any]
 """Runs one input (1, *shape), or those of a pass, only for keys and values."""
 
@@ -61,11 +62,13 @@ class Manner:
     """How an answer is written.
 
     All tokens of a prompt but the last go to `remember`, of a model with steps, `at_once` in a pass; without it to
-    the step as well.
+    the step as well. `sampling` draws each token, of so many `tokens` that there are.
     """
 
     remember: Remember | None = None
     at_once: int = 1
+    tokens: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
 
 
 def generate(step: Step, text: Text, prompt: str, tokens: int, manner: Manner | None = None) -> Iterator[Piece]:
@@ -86,7 +89,8 @@ def generate(step: Step, text: Text, prompt: str, tokens: int, manner: Manner | 
         *before, last = text.inputs(unread(text, text.decoding, ids, read))
         for x in passes(np.array(before), manner.at_once if manner.remember else 1):
             (manner.remember or step)(x)
-        made = step(last[None])
+        noise = manner.sampling.noise(manner.tokens)
+        made = step(last[None]) if noise is None else step(last[None], noise)
         token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
         if token in text.decoding.stops:
             return

@@ -148,6 +148,7 @@ fn run_on(
                 continue;
             }
             let preprocessed = layers.remove(&index).or_else(|| together.remove(&index));
+            add_own(&end.party, plan, tensors, index)?;
             let makes_more = step.feeds_itself();
             let with = Turn { correlations: &mut correlations, makes_more, preprocessed };
             let result = run_step(end, (index, step), tensors, with)?;
@@ -176,6 +177,7 @@ fn run_preprocessed(
         if !moved.before((&end.party, end.channel.role()), plan, tensors, index)? {
             continue;
         }
+        add_own(&end.party, plan, tensors, index)?;
         let preprocessed = layers.remove(&index);
         let with = Turn { correlations: &mut correlations, makes_more: false, preprocessed };
         let result = run_step(end, (index, step), tensors, with)?;
@@ -183,6 +185,16 @@ fn run_preprocessed(
         tensors.put(step, result)?;
     }
     Ok(())
+}
+
+/// Adds what the client wants to its share of the results, before the first step that ends a plan.
+fn add_own(party: &Party<'_>, plan: &Plan, tensors: &mut Tensors, index: usize) -> Result<()> {
+    match party {
+        Party::Client { added, .. } if !added.is_empty() && index == plan.graph().nodes.len() => {
+            tensors.add(plan.graph().output, added)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a step runs on beside its inputs.

@@ -75,6 +75,18 @@ impl Tensors {
         step.reads.iter().filter(|id| !is_there(id)).copied().collect()
     }
 
+    /// Adds integers to this party's share of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a tensor that is not there.
+    pub(crate) fn add(&mut self, tensor: usize, added: &[i64]) -> Result<()> {
+        let share = self.shares.get_mut(&tensor).ok_or_else(|| missing(tensor))?;
+        let sums = share.words().iter().zip(added);
+        let sums = sums.map(|(word, added)| word.wrapping_add(*added as u64));
+        *share = Share::new(sums.collect(), share.bits());
+        Ok(())
+    }
+
     /// Keeps what a step wrote.
     ///
     /// # Errors

@@ -76,7 +76,7 @@ pub fn predict(channel: &mut Channel, request: Request<'_>) -> Result<Answer> {
         })?;
     let mut results = Vec::with_capacity(inputs.len());
     for some in inputs.chunks(client.plan.settings().batch()) {
-        results.extend(client.run(channel, some, Kind::Whole)?);
+        results.extend(client.run(channel, (some, &[]), Kind::Whole)?);
         (request.progress)(results.len(), inputs.len());
     }
     let report = client.finish(channel)?;
@@ -155,7 +155,7 @@ impl Client {
         let keys = ClientKeys::setup(channel, &plan, &agreed, own, &mut rng)?;
         let mut source = correlation_source(channel, &mut rng, &agreed, &plan, keeping)?;
         let mut course = Course::new(&plan, agreed.inputs)?;
-        let party = Party::Client { keys: &keys, input: &[], threads };
+        let party = Party::Client { keys: &keys, input: &[], added: &[], threads };
         let mut memory = Memory::default();
         let (source_of, rng_of) = (&mut source, &mut rng);
         let end =
@@ -194,22 +194,23 @@ impl Client {
     /// Prepares the next run, unless the next turn is a run itself; says which.
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<bool> {
         let Self { plan, keys, source, rng, memory, course, threads, .. } = self;
-        let party = Party::Client { keys, input: &[], threads: *threads };
+        let party = Party::Client { keys, input: &[], added: &[], threads: *threads };
         course.prepare(&mut Endpoint { channel, party, source, rng, memory }, plan)
     }
 
     /// Runs quantised inputs, at most a batch of them, or as many as a pass has of a `kind` that is one; a result
-    /// for each, or none of a run that is only for what the graph keeps.
+    /// for each, or none of a run that is only for what the graph keeps. What is `added` to the results, in their last
+    /// places, is of the client alone.
     pub(crate) fn run(
         &mut self,
         channel: &mut Channel,
-        inputs: &[Vec<i64>],
+        (inputs, added): (&[Vec<i64>], &[i64]),
         kind: Kind,
     ) -> Result<Vec<Vec<i64>>> {
         let Self { plan, keys, source, rng, memory, course, done, threads, .. } = self;
         let input = plan.graph().tensors.get(plan.graph().input).map_or(0, |t| t.len());
         let input = batch::joined(inputs, input, plan.of(kind)?.settings().batch());
-        let party = Party::Client { keys, input: &input, threads: *threads };
+        let party = Party::Client { keys, input: &input, added, threads: *threads };
         let end = &mut Endpoint { channel, party, source, rng, memory };
         let words = course.run(end, plan, kind)?;
         *done += inputs.len();

@@ -107,7 +107,25 @@ impl Session {
     /// those of the preparation since the last call: the session has failed, and further
     /// inputs get the same error.
     pub fn predict(&mut self, values: &[f32], shape: &[usize]) -> Result<Vec<Vec<i64>>> {
-        self.run(values, shape, Kind::Whole)
+        self.run(values, shape, (Kind::Whole, &[]))
+    }
+
+    /// As [`Session::predict`], with real numbers `added` to the results, in their units, before a label is
+    /// found among them. The client adds them to its shares, so that the server sees nothing of it: with
+    /// samples of a Gumbel distribution times T the label is a sample of the softmax of the results over T
+    /// (Gumbel, "Statistical theory of extreme values", 1954).
+    ///
+    /// # Errors
+    /// Those of [`Session::predict`], and [`Error::Misuse`] for another number of them than of results, or for
+    /// some that are no more than a quarter of what the shares of results hold.
+    pub fn predict_with(
+        &mut self,
+        values: &[f32],
+        shape: &[usize],
+        added: &[f32],
+    ) -> Result<Vec<Vec<i64>>> {
+        let added = Zeroizing::new(last_places(&self.plan, added)?);
+        self.run(values, shape, (Kind::Whole, &added))
     }
 
     /// Runs inputs as [`Session::predict`] does, but only for what the model's states become: where
@@ -117,10 +135,15 @@ impl Session {
     /// # Errors
     /// The errors of [`Session::predict`].
     pub fn remember(&mut self, values: &[f32], shape: &[usize]) -> Result<()> {
-        self.run(values, shape, Kind::States).map(drop)
+        self.run(values, shape, (Kind::States, &[])).map(drop)
     }
 
-    fn run(&mut self, values: &[f32], shape: &[usize], kind: Kind) -> Result<Vec<Vec<i64>>> {
+    fn run(
+        &mut self,
+        values: &[f32],
+        shape: &[usize],
+        (kind, added): (Kind, &[i64]),
+    ) -> Result<Vec<Vec<i64>>> {
         let inputs = Zeroizing::new(quantize(self.plan.graph(), values, shape)?);
         let (count, most) = (inputs.len(), self.plan.settings().batch());
         let pass = self.plan.settings().pass();
@@ -128,6 +151,12 @@ impl Session {
         if count > most && !kind.is_pass() {
             let pass = pass.map(|pass| format!(" or {pass}")).unwrap_or_default();
             let why = format!("this session takes {most}{pass} input(s) at a time, not {count}");
+            return Err(Error::misuse(why));
+        }
+        let outputs =
+            self.plan.graph().tensors.get(self.plan.graph().output).map_or(0, |t| t.len());
+        if !added.is_empty() && added.len() != outputs * if kind.is_pass() { count } else { most } {
+            let why = format!("{} numbers to add to {outputs} results of each input", added.len());
             return Err(Error::misuse(why));
         }
         if let State::Ended(error) = &self.state {
@@ -143,7 +172,8 @@ impl Session {
         let mut open = self.take()?;
         self.idle.ready.store(open.client.ready().saturating_sub(1), Ordering::SeqCst);
         let Open { client, channel } = &mut *open;
-        let results = client.run(channel, &inputs, kind).inspect_err(|error| self.fail(error))?;
+        let results =
+            client.run(channel, (&inputs, added), kind).inspect_err(|error| self.fail(error))?;
         self.done += taken;
         self.report = client.report(channel);
         self.wait_for_input(open);
@@ -253,6 +283,26 @@ impl Session {
             Err(e) => State::Ended(Error::transport(format!("cannot start a thread: {e}"))),
         };
     }
+}
+
+/// Real numbers in last places of the results of a plan.
+fn last_places(plan: &Plan, added: &[f32]) -> Result<Vec<i64>> {
+    let output = plan.graph().tensors.get(plan.graph().output);
+    let format = output.map(|output| output.format);
+    let (scale, bits) = format.map_or((1.0, 1), |format| (format.scale, format.bits));
+    let most = 2f64.powi(bits as i32 - 3);
+    let place = |real: &f32| {
+        let place = (f64::from(*real) / scale).round();
+        (place.abs() <= most).then_some(place as i64)
+    };
+    let places: Option<Vec<i64>> = added.iter().map(place).collect();
+    let why = || {
+        let most = most * scale;
+        format!(
+            "numbers to add to results of more than {most:.4}, a quarter of what their shares hold"
+        )
+    };
+    places.ok_or_else(|| Error::misuse(why()))
 }
 
 impl Drop for Session {

@@ -21,6 +21,7 @@ use crate::session::opening::{Asking, Visitor};
 use crate::session::server;
 use crate::tests::{SIDE, clear, inputs, network, run_with};
 
+mod added;
 mod kept;
 mod passes;
 mod remembered;

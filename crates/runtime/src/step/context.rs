@@ -20,6 +20,8 @@ pub enum Party<'a> {
         keys: &'a ClientKeys,
         /// Quantised inputs.
         input: &'a [i64],
+        /// What the client adds to the results before they are shown, in their last places; nothing when empty.
+        added: &'a [i64],
         /// Threads of this party, at least 1.
         threads: usize,
     },

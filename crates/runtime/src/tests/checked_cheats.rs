@@ -53,7 +53,7 @@ pub(super) fn session_between(
             let mut all = Vec::new();
             for input in inputs {
                 let one = std::slice::from_ref(input);
-                all.extend(client.run(&mut ours, one, Kind::Whole)?);
+                all.extend(client.run(&mut ours, (one, &[]), Kind::Whole)?);
             }
             client.finish(&mut ours)?;
             Ok(all)

@@ -102,7 +102,7 @@ fn client(
     let (mut shares, mut states) = (Shares::new(), run::first_states(&plan)?);
     let mut opened = Vec::new();
     for (kind, input) in runs {
-        let party = Party::Client { keys: &keys, input, threads };
+        let party = Party::Client { keys: &keys, input, added: &[], threads };
         let end = &mut Endpoint { channel, party, source, rng, memory };
         let mut watch = |share: &Share| shares.push(seen(share));
         let before = Before::Ahead(Ahead::default());

@@ -1,0 +1,35 @@
+"""Noise by which a client draws tokens."""
+
+import numpy as np
+import pytest
+from tacit.errors import MisuseError
+from tacit.session.sampling import HOTTEST, MOST_NOISE, Sampling
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_the_largest_of_numbers_with_noise_is_a_sample_of_their_softmax(seed: int | None) -> None:
+    numbers, temperature, draws = np.array([0.0, 1.0, 2.5, -1.0]), 1.5, 20_000
+    sampling = Sampling(temperature, seed)
+    noise = sampling.noise(draws * len(numbers))
+    assert noise is not None
+    drawn = (numbers + noise.reshape(draws, -1)).argmax(axis=1)
+    found = np.bincount(drawn, minlength=len(numbers)) / draws
+    wanted = np.exp(numbers / temperature) / np.exp(numbers / temperature).sum()
+    # Six standard deviations.
+    assert (np.abs(found - wanted) < 6 * np.sqrt(wanted / draws)).all()
+
+
+def test_noise_is_bounded_and_a_seed_repeats_it() -> None:
+    noise, again = (Sampling(2.0, 3).noise(10_000) for _ in range(2))
+    assert noise is not None and again is not None
+    assert noise.dtype == np.float32 and np.isfinite(noise).all() and noise.max() <= 2 * MOST_NOISE
+    assert (noise == again).all()
+    fresh, other = (Sampling(1.0).noise(8) for _ in range(2))
+    assert fresh is not None and other is not None and (fresh != other).any()
+    assert Sampling().noise(10) is None
+
+
+@pytest.mark.parametrize("temperature", [-0.1, HOTTEST * 1.01, float("nan")])
+def test_temperatures_that_there_are_not_are_refused(temperature: float) -> None:
+    with pytest.raises(MisuseError, match="temperature"):
+        Sampling(temperature)
