@@ -10,6 +10,7 @@ from tacit.data.text import Text, read
 from tacit.errors import MisuseError
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
+from tacit.measure.decoder import bench_decoder
 from tacit.model import Model
 from tacit.session.generate import cost_of, remembered, runs
 from tacit.session.pair import Pair
@@ -112,6 +113,17 @@ def test_a_prompt_that_is_read_in_passes_is_read_as_token_by_token(model: Model)
     refused = Pair(model, reveal="label", pass_inputs=at_once, offline=1)
     with pytest.raises(MisuseError, match="--offline"), refused.server():
         pass
+
+
+def test_a_bench_of_tokens_measures_what_is_planned(model: Model) -> None:
+    for at_once in (1, 4):
+        pair = Pair(model, reveal="label", pass_inputs=at_once)
+        made = bench_decoder(pair, CONTEXT, 2)
+        assert made["exact"], made
+        assert ("per_pass" in made) == (at_once > 1)
+    assert made["per_pass"]["rounds"] < 2 * made["per_prompt_token"]["rounds"]
+    with pytest.raises(MisuseError, match="at most 2 --tokens"):
+        bench_decoder(pair, CONTEXT, 3)
 
 
 def test_tokens_are_drawn_by_noise_of_the_client(model: Model) -> None:

@@ -14,8 +14,8 @@ use wire::{Channel, Error, Result};
 use zeroize::Zeroizing;
 
 use crate::keys::files::KeyFiles;
-use crate::plan::Plan;
 use crate::plan::kind::Kind;
+use crate::plan::{Plan, Reveal};
 use crate::provenance::Provenance;
 use crate::report::Report;
 use crate::session::client::Client;
@@ -116,8 +116,9 @@ impl Session {
     /// (Gumbel, "Statistical theory of extreme values", 1954).
     ///
     /// # Errors
-    /// Those of [`Session::predict`], and [`Error::Misuse`] for another number of them than of results, or for
-    /// some that are no more than a quarter of what the shares of results hold.
+    /// Those of [`Session::predict`], and [`Error::Misuse`] for another number of them than of results, for
+    /// some that are more than a quarter of what the shares of results hold, and where no label is revealed or the
+    /// results are no shares mod a power of two.
     pub fn predict_with(
         &mut self,
         values: &[f32],
@@ -287,6 +288,10 @@ impl Session {
 
 /// Real numbers in last places of the results of a plan.
 fn last_places(plan: &Plan, added: &[f32]) -> Result<Vec<i64>> {
+    if plan.settings().reveal != Reveal::Label || !suites::chooses(&plan.graph().suite) {
+        let why = "numbers are added to results of which the label is revealed, under suite auto, ufo or comet";
+        return Err(Error::misuse(why));
+    }
     let output = plan.graph().tensors.get(plan.graph().output);
     let format = output.map(|output| output.format);
     let (scale, bits) = format.map_or((1.0, 1), |format| (format.scale, format.bits));

@@ -46,5 +46,10 @@ fn a_label_is_that_of_the_results_with_what_the_client_adds() {
             labels
         });
         assert_eq!(got, want);
+        let shown = Settings { reveal: Reveal::Output, ..settings };
+        let (refused, _) = with_session(&model, shown, 1, |mut open| {
+            open.predict_with(&values[..ONE], &SHAPE, &real(&noise[..classes])).unwrap_err()
+        });
+        assert!(refused.to_string().contains("label is revealed"), "{refused}");
     }
 }
