@@ -169,6 +169,17 @@ PassInputs = Annotated[
         "1: token by token.",
     ),
 ]
+SuitedPass = Annotated[
+    int | None,
+    typer.Option(
+        "--pass",
+        min=1,
+        max=64,
+        metavar="P",
+        help="Of a language model with --context: read a prompt P tokens at a time, which takes the rounds of one. "
+        "1: token by token. Default: 1, of text that is written over a --network of 5 ms or more 16.",
+    ),
+]
 SuitedBatch = Annotated[
     int | None,
     typer.Option(

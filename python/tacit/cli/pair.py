@@ -6,11 +6,11 @@ from tacit.cli.options import (
     AcceptLeakage,
     Network,
     Offline,
-    PassInputs,
     PostQuantum,
     Protocols,
     RevealTo,
     SuitedBatch,
+    SuitedPass,
     Threads,
     Timeout,
     Transfers,
@@ -29,7 +29,7 @@ class PairOptions:
     post_quantum: PostQuantum = False
     offline: Offline = 0
     batch: SuitedBatch = None
-    pass_inputs: PassInputs = 1
+    pass_inputs: SuitedPass = None
     threads: Threads = None
     timeout: Timeout = TIMEOUT_SECONDS
     network: Network = None
@@ -47,7 +47,7 @@ class PairOptions:
             post_quantum=self.post_quantum,
             offline=self.offline,
             batch=self.batch,
-            pass_inputs=self.pass_inputs,
+            pass_inputs=self.pass_inputs or 1,
             accept_leakage=self.accept_leakage,
             protocols=protocols,
         )

@@ -15,6 +15,7 @@ from tacit.model import Model
 from tacit.report import terminal
 from tacit.session.client import Session
 from tacit.session.generate import Piece, runs
+from tacit.session.network import parse
 from tacit.session.pair import Pair
 from tacit.session.sampling import HOTTEST
 
@@ -24,6 +25,9 @@ LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
 LINK = "lan"
 """What a session on this machine is planned for: a plan for loopback weighs bytes so little that it moves many more."""
+FAR_SECONDS = 0.005
+"""From this round trip on prompts are read in passes."""
+FAR_PASS = 16
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
@@ -86,6 +90,14 @@ def text_of(model: Model) -> Text:
     return model.text
 
 
+def suited_pass(options: PlannedPairOptions, text: Text) -> int:
+    """How many tokens of a prompt are read at once, where nobody says: one by one where rounds take little time."""
+    stepped = text.decoding is not None and text.decoding.steps is not None
+    if options.pass_inputs is not None or options.network is None or options.offline or not stepped:
+        return options.pass_inputs or 1
+    return FAR_PASS if parse(options.network).round_trip_seconds >= FAR_SECONDS else 1
+
+
 def planned_for_link(pair: Pair) -> Pair:
     """The pair, which plans for `LINK` and imitates nothing, where no network is imitated."""
     return pair if pair.network is not None else replace(pair, link=LINK)
@@ -98,7 +110,8 @@ def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[S
     Layers run as is soonest done in a local network, where no other one is named.
     """
     patience = max(options.timeout, PATIENCE_SECONDS)
-    pair = planned_for_link(replace(options, reveal=LEARNT, timeout=patience).planned(model))
+    options = replace(options, reveal=LEARNT, timeout=patience, pass_inputs=suited_pass(options, text_of(model)))
+    pair = planned_for_link(options.planned(model))
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
 
@@ -124,7 +137,7 @@ def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
 def write(model: Model, options: PlannedPairOptions, asked: Asked, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
-    with opened(options, model, runs(text, asked.prompt, asked.tokens, options.pass_inputs)) as session:
+    with opened(options, model, runs(text, asked.prompt, asked.tokens, suited_pass(options, text))) as session:
         answer = answered(session, text, asked, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})
