@@ -59,6 +59,11 @@ impl CoefficientLayer {
         Ok(Self { preprocessed: false, positions: None, layer, truncate })
     }
 
+    /// Bytes of the transforms of its weights, where a server has the memory to keep them.
+    pub(crate) fn transform_bytes(&self) -> usize {
+        coefficient::transform_bytes(&self.layer)
+    }
+
     /// Plans the exact rescale of `linear` with one message each way.
     ///
     /// # Errors
@@ -193,7 +198,10 @@ impl LinearProtocol for CoefficientLayer {
             }
         };
         let bias = Zeroizing::new(bias);
-        let ready = ServerWeights::new(&self.layer, &weight, &bias, source.memory)?;
+        let none = &mut 0;
+        let anew = source.scarce && coefficient::transforms_soon(&self.layer);
+        let memory = if anew { none } else { &mut *source.memory };
+        let ready = ServerWeights::new(&self.layer, &weight, &bias, memory)?;
         Ok(Some(Encoded::new(if keep { ready.keeping(&weight) } else { ready })))
     }
 

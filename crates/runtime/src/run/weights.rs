@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use graph::Model;
 use wire::Result;
 
+use crate::linear::coefficient::CoefficientLayer;
 use crate::plan::Plan;
 use crate::step::weights::{Encoded, WeightSource, Weights};
 
@@ -41,6 +42,11 @@ impl Encoder {
     pub(crate) fn encode(&mut self, plan: &Plan, mut model: Model) -> Result<Weights> {
         let mut weights = Weights::default();
         let (graph, preprocesses) = (plan.graph(), plan.settings().store() > 0);
+        let held = plan
+            .steps()
+            .iter()
+            .filter_map(|step| step.linear()?.downcast().map(CoefficientLayer::transform_bytes));
+        let scarce = held.fold(0, usize::saturating_add) > self.memory;
         for step in plan.steps() {
             let Some(layer) = step.linear() else { continue };
             let op = step.node.and_then(|node| graph.nodes.get(node)).map(|node| &node.op);
@@ -60,6 +66,7 @@ impl Encoder {
                 node: step.node,
                 name: &step.name,
                 memory: &mut self.memory,
+                scarce,
                 preprocesses,
             };
             let Some(encoded) = layer.encode_weights(&mut source)? else { continue };

@@ -103,6 +103,8 @@ pub struct WeightSource<'a> {
     /// Bytes of transformed weights that the server still keeps; it transforms the rest whenever
     /// they are used.
     pub memory: &'a mut usize,
+    /// Whether transforms of all layers do not fit into it: then those are not kept that take little time.
+    pub scarce: bool,
     /// Whether sessions preprocess every layer that they can.
     pub preprocesses: bool,
 }

@@ -41,7 +41,7 @@ pub use client::client;
 pub use folded::MOST_FOLDINGS;
 pub use layer::{Layer, MOST_PACKINGS};
 pub use preprocess::{ClientAsked, PreprocessedClient, PreprocessedServer, ServerAsked};
-pub use product::ServerWeights;
+pub use product::{ServerWeights, transform_bytes, transforms_soon};
 pub use server::server;
 
 pub use crate::linear::transport::{ServerKeys, SharedKeys, Worker};

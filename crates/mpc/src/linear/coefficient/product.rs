@@ -92,6 +92,28 @@ pub(super) fn transformed(packing: &Folding, params: Params) -> usize {
     products.saturating_mul(2 * degree * POINTWISE + again).saturating_add(transforms)
 }
 
+/// From this step of the powers on at which weights stand, a transform takes little of the time of the
+/// product that it is for.
+const SHORT: usize = 16;
+
+/// Returns the bytes that a server holds of the transforms of a layer's weights, if it has the memory.
+pub fn transform_bytes(layer: &Layer) -> usize {
+    let (packing, params) = (&layer.packing, layer.params);
+    match kernel(layer) {
+        Kernel::Transform if keeps(packing, params) => {
+            let each = Weights::bytes(params, step(&packing.powers(), params.degree()));
+            packing.weight_polynomials().saturating_mul(each)
+        }
+        _ => 0,
+    }
+}
+
+/// Returns whether the weights of a layer are soon transformed anew, so that transforms of others are
+/// better kept.
+pub fn transforms_soon(layer: &Layer) -> bool {
+    step(&layer.packing.powers(), layer.params.degree()) >= SHORT
+}
+
 /// Whether a server keeps the transforms of the weights of a layer, if it has the memory.
 pub(super) fn keeps(packing: &Folding, params: Params) -> bool {
     let step = step(&packing.powers(), params.degree());

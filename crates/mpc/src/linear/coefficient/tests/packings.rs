@@ -35,3 +35,22 @@ fn few_bytes_are_little_work_in_most_shapes() {
         assert_eq!(all.len(), 1, "{shape:?}");
     }
 }
+
+/// What a server is said to hold of transforms is what weights take, and those of many rows stand far apart.
+#[test]
+fn transforms_take_the_memory_that_is_said() {
+    let mut rng = Random::seeded(43);
+    let mut found = [0; 2];
+    for inputs in [1, 4, 16, 32] {
+        let conv = Conv::fully_connected(576, 1536);
+        let case = batch(inputs, &conv, Rounding::Stochastic, None, false, &mut rng);
+        for layer in Layer::packings(&case.linear, case.layer.out_bits, inputs).unwrap() {
+            let most = 1 << 30;
+            let mut left = most;
+            ServerWeights::new(&layer, &case.weight, &case.bias, &mut left).unwrap();
+            assert_eq!(most - left, transform_bytes(&layer), "{}", layer.describe());
+            found[usize::from(transforms_soon(&layer))] += usize::from(left < most);
+        }
+    }
+    assert!(found.iter().all(|count| *count > 0), "{found:?}");
+}
