@@ -35,7 +35,7 @@ pub(crate) fn check(graph: &Graph, settings: Settings) -> Result<()> {
             _ => Err(Error::misuse(format!("a batch of {batch} inputs; at most {MOST_SLOTS}"))),
         };
     }
-    if batch > 1 && !graph.states.is_empty() && !settings.is_pass() {
+    if batch > 1 && !graph.states.is_empty() && !settings.passing {
         return Err(Error::misuse(
             "a batch of inputs of a model that keeps a state from one input to the next; serve \
              it without --batch",

@@ -87,7 +87,7 @@ impl Kind {
         matches!(self, Self::WholePass | Self::StatesPass)
     }
 
-    /// The same of several inputs that follow each other.
+    /// The kind of a pass that is for the same.
     pub(crate) const fn pass(self) -> Self {
         if self.is_for_states() { Self::StatesPass } else { Self::WholePass }
     }

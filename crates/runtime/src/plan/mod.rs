@@ -70,20 +70,18 @@ impl Plan {
         options: OptionsByStep,
         of_passes: OptionsByStep,
     ) -> Result<Self> {
-        if settings.pass.is_some() && !settings.is_pass() {
-            pass::check(&graph, settings)?;
-        }
         let Some(several) = settings.of_pass() else {
             if !of_passes.is_empty() {
                 return Err(Error::misuse("options for runs that there are not"));
             }
             return Self::one(graph, settings, options);
         };
+        pass::check(&graph, settings)?;
         let several = Self::one(graph.clone(), several, of_passes)?;
         Ok(Self { pass: Some(Box::new(several)), ..Self::one(graph, settings, options)? })
     }
 
-    /// The same under other settings.
+    /// Plans the graph with the same options under other settings.
     ///
     /// # Errors
     /// The errors of [`Plan::with_passes`].
@@ -103,7 +101,7 @@ impl Plan {
         }
         schedule::check(&steps, settings.store())?;
         let states_end = states_end(&graph, settings, &steps);
-        let chain = match settings.is_pass() {
+        let chain = match settings.passing {
             true => Chain::of(&graph, &steps)?,
             false => Chain::default(),
         };

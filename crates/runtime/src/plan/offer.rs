@@ -38,9 +38,6 @@ impl Plan {
         let unread = |e: serde_json::Error| bad(format!("other JSON in column {}", e.column()));
         let offer: OfferJson = serde_json::from_str(json).map_err(unread)?;
         let provenance = Provenance::read(offer.commitment.as_deref(), offer.card)?;
-        if offer.settings.is_pass() {
-            return Err(bad("runs of several inputs alone".into()));
-        }
         let chooses = !offer.options.is_empty() || !offer.of_passes.is_empty();
         let (options, of_passes) = (offer.options, offer.of_passes);
         let plan = Self::with_passes(offer.graph, offer.settings, options, of_passes);

@@ -50,6 +50,9 @@ pub struct Settings {
     /// are no such runs when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<NonZeroU32>,
+    /// Whether the plan is that of passes, which is part of another: nobody offers it.
+    #[serde(skip)]
+    pub passing: bool,
     /// Whether new base OTs rest on ML-KEM-768 as well as on Diffie-Hellman.
     #[serde(default, skip_serializing_if = "is_false")]
     pub post_quantum: bool,
@@ -78,12 +81,8 @@ impl Settings {
 
     /// The settings of the plan of such runs; `None` where there are none, or where these are they.
     pub(crate) fn of_pass(self) -> Option<Self> {
-        (self.pass.is_some() && self.batch.is_none()).then_some(Self { batch: self.pass, ..self })
-    }
-
-    /// Whether these are the settings of runs of several inputs that follow each other.
-    pub(crate) fn is_pass(self) -> bool {
-        self.pass.is_some() && self.batch == self.pass
+        let inputs = self.pass.filter(|_| !self.passing)?;
+        Some(Self { batch: Some(inputs), passing: true, ..self })
     }
 
     /// With the bandwidth of `link`, if there is one.

@@ -87,18 +87,43 @@ pub struct Found {
 /// # Errors
 /// The errors of [`Plan::new`].
 pub fn best(graph: &Graph, settings: Settings, conditions: &Conditions) -> Result<Found> {
-    let Some(several) = settings.of_pass() else {
-        return best_of_one(graph, settings, sourcing(settings), conditions);
-    };
+    with_passes(best_alone(graph, settings, conditions)?, settings, conditions)
+}
+
+/// The plan of least predicted time without passes.
+///
+/// # Errors
+/// The errors of [`Plan::new`].
+pub(super) fn best_alone(
+    graph: &Graph,
+    settings: Settings,
+    conditions: &Conditions,
+) -> Result<Found> {
     let alone = Settings { pass: None, ..settings };
-    let found = best_of_one(graph, alone, sourcing(alone), conditions)?;
+    best_of_one(graph, alone, sourcing(alone), conditions)
+}
+
+/// The plan that was found together with that of passes, where `settings` have some.
+///
+/// # Errors
+/// The errors of [`Plan::with_passes`].
+pub(super) fn with_passes(
+    found: Found,
+    settings: Settings,
+    conditions: &Conditions,
+) -> Result<Found> {
+    let (plan, tried) = (&found.plan, found.plan.settings());
     // All runs of a session have one source of correlations.
-    let tried = found.plan.settings();
-    let several = Settings { ot: tried.ot, bandwidth: tried.bandwidth, ..several };
-    let passes = best_of_one(graph, several, vec![several], conditions)?;
-    let passes = passes.plan.options().clone();
     let settings = Settings { pass: settings.pass, ..tried };
-    let plan = Plan::with_passes(graph.clone(), settings, found.plan.options().clone(), passes)?;
+    let Some(several) = settings.of_pass() else { return Ok(found) };
+    let whole = |passes| {
+        let (graph, options) = (plan.graph().clone(), plan.options().clone());
+        Plan::with_passes(graph, settings, options, passes)
+    };
+    // What cannot have passes is refused before anything is searched for.
+    whole(OptionsByStep::default())?;
+    let passes = best_of_one(plan.graph(), several, vec![several], conditions)?;
+    let plan = whole(passes.plan.options().clone())?;
     Ok(Found { plan, ..found })
 }
 

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use wire::Result;
 
 use super::rates::Conditions;
-use super::search::{Found, best, by_run};
+use super::search::{Found, best_alone, by_run, with_passes};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::suites;
@@ -75,8 +75,15 @@ fn extensions(graph: &Graph) -> usize {
 /// # Errors
 /// The errors of [`Plan::new`] for the graph that was compiled.
 pub fn suited(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Found>> {
+    let least = suited_alone(model, links)?.into_iter().zip(links);
+    least.map(|(found, (settings, conditions))| with_passes(found, *settings, conditions)).collect()
+}
+
+/// What [`suited`] finds without passes, which have the graph of the other runs.
+fn suited_alone(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<Found>> {
     let searched = |graph: &Graph| -> Result<Vec<Found>> {
-        links.iter().map(|(settings, conditions)| best(graph, *settings, conditions)).collect()
+        let links = links.iter();
+        links.map(|(settings, conditions)| best_alone(graph, *settings, conditions)).collect()
     };
     let mut least = searched(&model.graph)?;
     if !suites::plans_widths(&model.graph.suite) {

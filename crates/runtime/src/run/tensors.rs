@@ -120,7 +120,7 @@ impl Tensors {
     /// # Errors
     /// [`Error::Internal`] for one that no step wrote.
     pub(crate) fn states(&self, plan: &Plan) -> Result<Vec<Share>> {
-        let inputs = if plan.settings().is_pass() { plan.settings().batch() } else { 1 };
+        let inputs = if plan.settings().passing { plan.settings().batch() } else { 1 };
         let kept = plan.graph().states.iter().map(|state| {
             let share = self.shares.get(&state.after).ok_or_else(|| missing(state.after))?;
             Ok(pass::one_of(share, (inputs - 1, inputs)))

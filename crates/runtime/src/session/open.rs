@@ -116,7 +116,7 @@ impl Session {
     /// (Gumbel, "Statistical theory of extreme values", 1954).
     ///
     /// # Errors
-    /// Those of [`Session::predict`], and [`Error::Misuse`] for another number of them than of results, for
+    /// It has the errors of [`Session::predict`], and [`Error::Misuse`] for another number of them than of results, for
     /// some that are more than a quarter of what the shares of results hold, and where no label is revealed or the
     /// results are no shares mod a power of two.
     pub fn predict_with(

@@ -33,7 +33,7 @@ pub struct Weights {
     encoded: BTreeMap<Option<usize>, Encoded>,
     /// Constants of offsets.
     constants: BTreeMap<usize, NodeWeights>,
-    /// Those of runs of several inputs that follow each other.
+    /// Weights for runs of several inputs that follow each other.
     pass: Option<Box<Self>>,
 }
 

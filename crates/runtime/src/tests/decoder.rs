@@ -15,7 +15,7 @@ pub(crate) fn decoder(blocks: usize, rounding: Rounding) -> Model {
     changed(blocks, rounding, &|source| source)
 }
 
-/// The same after a change of its source, which may have a state `last`.
+/// Lowers that decoder after a change of its source, which may have a state `last`.
 pub(crate) fn changed(
     blocks: usize,
     rounding: Rounding,

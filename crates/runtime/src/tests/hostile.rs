@@ -163,6 +163,7 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
     };
     let grouped = |i: usize| (conv(64, 16, 1 + i % 15, [2, 8, 64][i % 3]).0, "[64,16,16]".into());
     let search = |i: usize| (conv(64, 16, 1 + i % 15, 1).0, "[64,16,16]".into());
+    let relu = |_: usize| (r#"{"relu":{"saturate":8,"low":-128}}"#.to_string(), "[10]".to_string());
     let batch = |offer: String| offer.replacen("\"reveal\"", "\"batch\":60,\"reveal\"", 1);
     for (what, accepted, offer) in [
         ("honest", true, chain(200, |_| conv(16, 16, 3, 1))),
@@ -172,6 +173,7 @@ fn a_long_plan_cannot_make_a_client_work_without_bound() {
         ("wide layers", false, chain(1000, |_| conv(1 << 18, 1, 1, 1 << 18))),
         ("matrices", true, chain(4096, |_| conv(512, 1, 1, 1))),
         ("batches of too many nodes", false, batch(chain(4096, search))),
+        ("batches of functions", true, batch(chain(4096, relu))),
         ("batches", true, batch(chain(540, |i| conv(64, 4, 1 + i % 3, 1)))),
         ("batches of groups", true, batch(chain(540, |i| conv(64, 4, 3, [2, 8, 64][i % 3])))),
         ("batches of matrices", true, batch(chain(540, |_| conv(512, 1, 1, 1)))),

@@ -155,12 +155,14 @@ fn passes_that_there_cannot_be_are_refused() {
     let plain = |model: &Model, settings| Plan::new(model.graph.clone(), settings).err().unwrap();
     let stored = Settings { offline: NonZeroU32::new(2), ..pass };
     let batched = Settings { batch: NonZeroU32::new(2), ..pass };
+    let as_many = Settings { batch: NonZeroU32::new(PASS), ..pass };
     let single = Settings { pass: NonZeroU32::new(1), ..pass };
     for (why, refused) in [
         ("keeps no state", plain(&network(&mut rng, Rounding::Exact), pass)),
         ("computes a state", plain(&recurrent(&mut rng, Rounding::Exact), pass)),
         ("--offline", plain(&decoder, stored)),
         ("--batch", plain(&decoder, batched)),
+        ("--batch", plain(&decoder, as_many)),
         ("one input", plain(&decoder, single)),
         ("at most 64", plain(&decoder, Settings { pass: NonZeroU32::new(65), ..pass })),
     ] {
@@ -169,9 +171,12 @@ fn passes_that_there_cannot_be_are_refused() {
     let plan = Plan::new(decoder.graph.clone(), pass).unwrap();
     let (again, _) = Plan::offered(&plan.offer()).unwrap();
     assert_eq!((again.digest(), again.pass().is_some()), (plan.digest(), true));
-    let alone = Settings { batch: NonZeroU32::new(PASS), ..pass };
-    let alone = Plan::new(decoder.graph.clone(), alone).unwrap();
-    assert!(matches!(Plan::offered(&alone.offer()), Err(Error::Peer { .. })));
+    // Nobody can offer passes alone.
+    for beside in [r#""batch":3,"pass":3"#, r#""passing":true,"pass":3"#, r#""pass":1"#] {
+        let offer = plan.offer().replacen(r#""pass":3"#, beside, 1);
+        assert_ne!(offer, plan.offer());
+        assert!(matches!(Plan::offered(&offer), Err(Error::Peer { .. })), "{beside}");
+    }
     let values = text(&mut rng, 4);
     let (_, _) = with_plan(&decoder, &plan, 4, |mut open| {
         let two = open.predict(&values[..2 * INPUT], &[2, INPUT, 1]).unwrap_err();

@@ -110,7 +110,7 @@ fn a_product_that_some_runs_leave_out_is_refused() {
     }
 }
 
-/// The same by plans, as a client verifies those that it is offered.
+/// Plans refuse the same products, also plans that a client is offered and verifies.
 #[test]
 fn plans_and_offers_with_a_refused_product_are_refused() {
     let planned = |graph: &Graph, settings: Settings, name: &str| {
