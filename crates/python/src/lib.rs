@@ -6,6 +6,7 @@ mod door;
 mod errors;
 mod files;
 mod model;
+mod server;
 mod session;
 
 use pyo3::prelude::*;
@@ -62,5 +63,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<door::Door>()?;
     module.add_class::<session::KeptKeys>()?;
     module.add_class::<session::Session>()?;
-    module.add_class::<session::Server>()
+    module.add_class::<server::Server>()
 }
