@@ -29,6 +29,12 @@ def test_noise_is_bounded_and_a_seed_repeats_it() -> None:
     assert Sampling().noise(10) is None
 
 
+def test_a_temperature_has_to_have_room() -> None:
+    Sampling(2.0).check(2 * MOST_NOISE)
+    with pytest.raises(MisuseError, match=r"up to 1\.50"):
+        Sampling(2.0).check(1.5 * MOST_NOISE)
+
+
 @pytest.mark.parametrize("temperature", [-0.1, HOTTEST * 1.01, float("nan")])
 def test_temperatures_that_there_are_not_are_refused(temperature: float) -> None:
     with pytest.raises(MisuseError, match="temperature"):

@@ -56,6 +56,15 @@ def test_a_ledger_may_be_a_database(tmp_path):
     assert json.loads(options.listening().options_json())["ledger"] == url
 
 
+def test_options_are_called_as_on_the_command_line(tmp_path):
+    service = read(written(tmp_path, FILE.replace("sessions = 4", "pass = 8")))
+    options = filled(ServeOptions(), service.options, service.lines, tmp_path)
+    assert json.loads(options.listening().options_json())["pass"] == 8
+    service = read(written(tmp_path, FILE.replace("sessions = 4", "pass-inputs = 8")))
+    with pytest.raises(MisuseError, match="no option `pass-inputs`"):
+        filled(ServeOptions(), service.options, service.lines, tmp_path)
+
+
 def test_a_folder_calls_models_by_their_files(tmp_path):
     for name in ("b", "a"):
         (tmp_path / f"{name}.tacit").touch()

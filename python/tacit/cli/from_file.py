@@ -20,8 +20,8 @@ def filled(options: Options, given: Mapping[str, Any], places: Mapping[str, str]
     `given` has values by the names of the command line, `places` says where each stands in the file. Paths are those
     from `folder`. Raises `MisuseError` for names and values that the command does not have.
     """
-    known = {field.name.replace("_", "-"): field for field in fields(options)}  # type: ignore[arg-type]
     hints = get_type_hints(type(options), include_extras=True)
+    known = {named(field.name, hints[field.name]): field for field in fields(options)}  # type: ignore[arg-type]
     chosen: dict[str, Any] = {}
     for name, value in given.items():
         field: Field[Any] | None = known.get(name)
@@ -34,6 +34,15 @@ def filled(options: Options, given: Mapping[str, Any], places: Mapping[str, str]
         if getattr(options, field.name) == field.default:
             chosen[field.name] = fit
     return replace(options, **chosen)  # type: ignore[type-var]
+
+
+def named(field: str, hint: Any) -> str:
+    """What a field is called on the command line: as its option says, or as itself."""
+    option = get_args(hint)[1] if get_origin(hint) is Annotated else None
+    # In an annotation the first name stands where the default does elsewhere.
+    names = [getattr(option, "default", None), *(getattr(option, "param_decls", None) or ())]
+    long = [name for name in names if isinstance(name, str) and name.startswith("--")]
+    return long[0].removeprefix("--").split("/")[0] if long else field.replace("_", "-")
 
 
 def fitting(value: Any, hint: Any, folder: Path) -> Any:

@@ -158,17 +158,8 @@ Batch = Annotated[
         "The last run is filled up with zeros.",
     ),
 ]
-PassInputs = Annotated[
-    int,
-    typer.Option(
-        "--pass",
-        min=1,
-        max=64,
-        metavar="P",
-        help="Of a language model with --context: read a prompt P tokens at a time, which takes the rounds of one. "
-        "1: token by token.",
-    ),
-]
+READS = "Of a language model with --context: read a prompt P tokens at a time, in the rounds of one; 1: one by one."
+PassInputs = Annotated[int, typer.Option("--pass", min=1, max=64, metavar="P", help=READS)]
 SuitedPass = Annotated[
     int | None,
     typer.Option(
@@ -176,8 +167,7 @@ SuitedPass = Annotated[
         min=1,
         max=64,
         metavar="P",
-        help="Of a language model with --context: read a prompt P tokens at a time, which takes the rounds of one. "
-        "1: token by token. Default: 1, of text that is written over a --network of 5 ms or more 16.",
+        help=f"{READS} Default: 1, of text that is written over a --network of 5 ms or more 16.",
     ),
 ]
 SuitedBatch = Annotated[

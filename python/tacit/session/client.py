@@ -31,6 +31,8 @@ CONNECT_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 SESSION_SECONDS = 3600.0
 MOST_INPUTS = 1_000_000
+ADDED_PART = 0.25
+"""The part of what shares of results hold that may be added to them."""
 LONGEST_RETRY_SECONDS = 1e6
 
 Notice = Callable[[str, float, str | None], None]
@@ -348,10 +350,10 @@ class Session:
         Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
         the text so far.
         """
-        plan = self.report["plan"]
-        classes = math.prod(plan["graph"]["tensors"][plan["graph"]["output"]]["shape"])
-        at_once = int(plan["settings"].get("pass", 1))
-        manner = Manner(self.remember, at_once, classes, Sampling(temperature, seed))
+        plan, sampling = self.report["plan"], Sampling(temperature, seed)
+        output = plan["graph"]["tensors"][plan["graph"]["output"]]
+        sampling.check(output["format"]["scale"] * ADDED_PART * 2.0 ** (output["format"]["bits"] - 1))
+        manner = Manner(self.remember, int(plan["settings"].get("pass", 1)), math.prod(output["shape"]), sampling)
         return generate(self.predict, text, prompt, tokens, manner)
 
     @property

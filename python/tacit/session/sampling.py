@@ -37,6 +37,11 @@ class Sampling:
         if self.seed is not None:
             self.seeded = np.random.default_rng(self.seed)
 
+    def check(self, most: float) -> None:
+        """Raise `MisuseError` unless all noise is at most so large, in units of the numbers that it is added to."""
+        if self.temperature * MOST_NOISE > most:
+            raise MisuseError(f"this model has room for temperatures up to {most / MOST_NOISE:.2f}")
+
     def noise(self, count: int) -> NDArray[np.float32] | None:
         """What is added to the numbers of `count` tokens, in their units; None where the best one is wanted."""
         if self.temperature == 0:
