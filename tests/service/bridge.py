@@ -1,5 +1,6 @@
 """WebSockets as a browser opens them: a client of one, and a bridge by which a client of TCP talks through it."""
 
+import select
 import socket
 import ssl
 import threading
@@ -13,17 +14,57 @@ HEADERS = {
 }
 BINARY, CLOSE = 2, 8
 PIECE = 50_000
+SECONDS = 30
+
+
+class Encrypted(ssl.SSLSocket):
+    """A TLS connection that one thread reads while another writes.
+
+    OpenSSL lets only one thread at a time into a connection, and Python 3.11 does not see to that: a bridge whose
+    threads met there lost its session. Both wait outside the lock.
+    """
+
+    lock: threading.Lock
+
+    def recv(self, count: int = 1024, flags: int = 0) -> bytes:
+        """What has come, as soon as there is something."""
+        return self.taking_turns(lambda: super(Encrypted, self).recv(count, flags))
+
+    def sendall(self, data: bytes, flags: int = 0) -> None:
+        """Send all of it."""
+        rest = memoryview(data)
+        while rest:
+            part = rest
+            rest = rest[self.taking_turns(lambda part=part: super(Encrypted, self).send(part, flags)) :]
+
+    def taking_turns(self, step):
+        """The result of a step that does not wait, once it can be done."""
+        while True:
+            try:
+                with self.lock:
+                    return step()
+            except ssl.SSLWantReadError:
+                ready = select.select([self], [], [], SECONDS)
+            except ssl.SSLWantWriteError:
+                ready = select.select([], [self], [], SECONDS)
+            if not any(ready):
+                raise TimeoutError(f"nothing moved for {SECONDS} s")
 
 
 def connected(address: str, encrypted: bool = False) -> socket.socket:
     """A connection to a port for WebSockets."""
     host, port = address.rsplit(":", 1)
-    stream = socket.create_connection((host, int(port)), timeout=30)
+    stream = socket.create_connection((host, int(port)), timeout=SECONDS)
     if not encrypted:
         return stream
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(stream)
+    context.sslsocket_class = Encrypted
+    secure = context.wrap_socket(stream)
+    assert isinstance(secure, Encrypted)
+    secure.lock = threading.Lock()
+    secure.setblocking(False)
+    return secure
 
 
 def request(address: str, **headers: str | None) -> bytes:
