@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import prepare_data
-import random_resnets
 from tacit import _core
 from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.measure.bench import commit, machine
+from tacit_lab import random_resnets
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data"

@@ -12,7 +12,6 @@ import planner_duels
 import prepare_data
 import pytest
 import random_encoders
-import random_resnets
 import real_networks
 import result_age
 import result_tables
@@ -21,6 +20,7 @@ from PIL import Image
 from source_run import evaluate
 from tacit.compiler.float_model import FloatModel
 from tacit.importers.onnx import import_onnx
+from tacit_lab import random_resnets
 
 SCRIPTS = Path(prepare_data.__file__).parent
 PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
@@ -32,7 +32,6 @@ NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
     [
         "prepare_data.py",
         "random_encoders.py",
-        "random_resnets.py",
         "real_encoders.py",
         "real_networks.py",
         "result_tables.py",
@@ -44,6 +43,13 @@ def test_help(name):
     done = subprocess.run([sys.executable, SCRIPTS / name, "--help"], capture_output=True, text=True, check=True)
     assert "usage" in done.stdout
     assert subprocess.run([sys.executable, SCRIPTS / name, "--x"], capture_output=True, check=False).returncode == 2
+
+
+def test_help_of_random_resnets():
+    command = [sys.executable, "-m", "tacit_lab.random_resnets"]
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert "usage" in done.stdout
+    assert subprocess.run([*command, "--x"], capture_output=True, check=False).returncode == 2
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

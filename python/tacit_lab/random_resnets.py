@@ -1,6 +1,6 @@
 """ResNet-18 and ResNet-50 with random weights, as ONNX files for measurements of cost.
 
-`.venv/bin/python scripts/random_resnets.py [--output FOLDER] [resnet18] [resnet50]` writes
+`.venv/bin/python -m tacit_lab.random_resnets [--output FOLDER] [resnet18] [resnet50]` writes
 NAME-random.onnx. Shapes and operators are those of torchvision's networks (for ResNet-50 the
 stride is in the 3x3 convolution) with batch normalisation folded into the convolutions: input
 `input` (N, 3, 224, 224), output `logits` (N, 1000). Weights are He-initialised under a fixed
