@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +180,13 @@ def peers_block(entries: dict[str, Any]) -> list[str]:
 
 def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:
     """Cold bytes, which have the setup, and seconds cold and warm."""
-    found = [entry[side] for side in ("tacit", "spu")]
-    cells = [[of["cold"]["bytes"] / 1e6, of["cold"]["seconds"], of["warm"]["seconds"]] for of in found]
-    return [entry["title"], *map(digits, chain(*cells))]
+    cells: list[str] = []
+    for of in (entry["tacit"], entry["spu"]):
+        if "error" in of:
+            cells += ["failed", "-", "-"]
+        else:
+            cells += map(digits, (of["cold"]["bytes"] / 1e6, of["cold"]["seconds"], of["warm"]["seconds"]))
+    return [entry["title"], *cells]
 
 
 def newest_peers(entries: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import exported
 import numpy as np
 import onnx
+from gpt2_block import block as block_of_gpt2
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from ours import tacit
@@ -16,18 +17,23 @@ from tacit.errors import MisuseError
 from tacit.importers.architectures.graph import IR_VERSION, OPSET, Graph
 from tacit.importers.architectures.post_norm import block, describe
 from tacit.importers.huggingface import load, named, public_embedding
+from tacit_lab import random_resnets
 from tacit_lab.cifar import pixels
+from tacit_lab.heorg.sentences import BERT_BASE, network, states
 from works import Network, Prepared
 
 SEQUENCE = 32
 CALIBRATION = 300
+TOKENS, FEW = 128, 16
+"""Tokens of a layer with random weights, and random inputs that calibrate networks of random weights."""
 Values = NDArray[np.float32]
 
 
 def build(work: Network, data: Path, folder: Path) -> Prepared:
     """Everything of a network."""
     folder.mkdir(parents=True, exist_ok=True)
-    return {"mnist": mnist, "resnet20": resnet20, "minilm": encoder}[work.source](work, data, folder)
+    ways = {"mnist": mnist, "resnet20": resnet20, "minilm": encoder}
+    return ways.get(work.source, of_random_weights)(work, data, folder)
 
 
 def prepared(work: Network, source: Path, folder: Path, x: Values, calibration: Path) -> Prepared:
@@ -70,6 +76,20 @@ def encoder(work: Network, _data: Path, folder: Path) -> Prepared:
     source, calibration = folder / "layers.onnx", folder / "calibration.npz"
     onnx.save(layers(), source)
     x = embedded()
+    np.savez(calibration, x=x[1:])
+    return prepared(work, source, folder, x, calibration)
+
+
+def of_random_weights(work: Network, _data: Path, folder: Path) -> Prepared:
+    """A shape that is measured for its cost alone, on random inputs of about 1 in size."""
+    source, calibration = folder / "random.onnx", folder / "calibration.npz"
+    if work.source == "resnet18":
+        model = random_resnets.build("resnet18")
+        x = np.random.default_rng(1).standard_normal((FEW + 1, 3, 224, 224)).astype(np.float32)
+    else:
+        model = network(BERT_BASE, 1, TOKENS) if work.source == "bert-layer" else block_of_gpt2(TOKENS)
+        x = states(BERT_BASE, TOKENS, FEW + 1)
+    onnx.save(model, source)
     np.savez(calibration, x=x[1:])
     return prepared(work, source, folder, x, calibration)
 

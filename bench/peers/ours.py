@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ratios import Cost
 from works import Operator, Prepared
 
+WAYS = ("client_to_server", "server_to_client")
 PACKAGE = Path(__file__).parents[2] / "python"
 
 
@@ -51,8 +52,9 @@ def costs(report: dict[str, Any]) -> dict[str, Cost]:
     both = ("cpu_seconds", "peak_memory_bytes")
     processor, memory = ([report[name]["client"], report[name]["server"]] for name in both)
     setup = report["phases"]["setup"]
-    total = sum(report["bytes"].values())
+    sent = [report["bytes"][way] for way in WAYS]
+    warm = [report["bytes"][way] - setup["bytes"][way] for way in WAYS]
     return {
-        "cold": Cost(report["seconds"], total, processor, memory),
-        "warm": Cost(report["seconds"] - setup["seconds"], total - sum(setup["bytes"].values()), processor, memory),
+        "cold": Cost(report["seconds"], sum(sent), processor, memory, sent=sent),
+        "warm": Cost(report["seconds"] - setup["seconds"], sum(warm), processor, memory, sent=warm),
     }

@@ -7,21 +7,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tacit.fleet.simulation.prices import Prices
 
 MODES = ("cold", "warm")
+SIDES = {"Tacit": "tacit", "SPU": "spu"}
+HOUR = 3600
 WANTED_BYTES = 4.0
 WANTED_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One evaluation: bytes both ways; CPU seconds and memory of client and server."""
+    """One evaluation: bytes both ways; CPU seconds and memory of client and server, and what each of them sent."""
 
     seconds: float
     bytes: int
     cpu_seconds: list[float]
     peak_memory_bytes: list[int]
     tcp_bytes: int | None = None
+    sent: list[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,42 @@ def rows(entries: dict[str, Any]) -> list[list[str]]:
     table = [["work", "", "Tacit MB", "SPU MB", "ratio", "Tacit s", "SPU s", "ratio", "4x less, 5x faster"]]
     for entry in entries.values():
         for mode in MODES:
-            ours, theirs = entry["tacit"][mode], entry["spu"][mode]
+            ours = entry["tacit"][mode]
+            if failure := entry["spu"].get("error"):
+                alone = [digits(ours["bytes"] / 1e6), "-", "-", digits(ours["seconds"]), "-", "-"]
+                table.append([entry["title"], mode, *alone, f"SPU failed: {failure}"])
+                continue
+            theirs = entry["spu"][mode]
             found = ratio(ours, theirs)
             times = [digits(ours["seconds"]), digits(theirs["seconds"]), f"{found.seconds:.1f}"]
             sent = [digits(ours["bytes"] / 1e6), digits(theirs["bytes"] / 1e6), f"{found.bytes:.1f}"]
             table.append([entry["title"], mode, *sent, *times, found.verdict(entry["same_function"])])
     return table
+
+
+def resources(entries: dict[str, Any], prices: Prices) -> list[list[str]]:
+    """What a cold session takes of each system beside time and traffic; a row for each work and system.
+
+    Dollars are a server's for 1,000 sessions: its processor time, and what it sends.
+    """
+    table = [["work, cold", "", "client CPU s", "server CPU s", "client MB", "server MB", "dollars per 1,000"]]
+    for entry in entries.values():
+        for name, side in SIDES.items():
+            if "error" in entry[side]:
+                continue
+            cost = entry[side]["cold"]
+            used = [digits(seconds) for seconds in cost["cpu_seconds"]]
+            held = [digits(peak / 1e6) for peak in cost["peak_memory_bytes"]]
+            table.append([entry["title"], name, *used, *held, dollars(cost, prices)])
+    return table
+
+
+def dollars(cost: dict[str, Any], prices: Prices) -> str:
+    """Of 1,000 sessions of a server; a dash where it is not known what it sent."""
+    if "sent" not in cost:
+        return "-"
+    machine = cost["cpu_seconds"][1] / HOUR * prices.core_hour
+    return digits(1000 * (machine + cost["sent"][1] / 1e9 * prices.egress_gb))
 
 
 def digits(value: float) -> str:

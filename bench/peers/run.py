@@ -22,6 +22,7 @@ import theirs
 from ratios import MODES, Cost
 from tacit import _core
 from tacit.compiler.float_model import FloatModel
+from tacit.fleet.simulation.prices import Prices
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from works import NETWORKS, OPERATORS
@@ -31,6 +32,8 @@ DATA = ROOT.parent / "shared" / "data"
 RESULT = ROOT / "bench/results/peers/peers-spu.json"
 FOLDER = ROOT / "build/peers"
 GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS]}
+SHORT = 200
+"""Characters of what SPU says when it fails."""
 Both = dict[str, list[dict[str, Cost]]]
 
 
@@ -42,36 +45,68 @@ def say(message: str) -> None:
 def operator(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one operator; SPU's result is compared with float here, ours is checked by `tacit bench`."""
     work, folder = OPERATORS[name], arguments.folder / name
-    job = theirs.prepare(theirs.operator_job(work), folder)
+    peer = Peer(theirs.operator_job(work), folder)
     both: Both = {"tacit": [], "spu": []}
     for _ in range(arguments.repeat):
         both["tacit"].append(ours.operator(work))
-        both["spu"].append(theirs.session(job))
+        both["spu"] += peer.session()
+    entry = {"title": work.title, **costs(both, peer.error)}
+    if peer.error is not None:
+        return entry
     got, exact = theirs.result(folder)
-    return {"title": work.title, **costs(both), **ratios.agreement({"spu": got}, exact, work.tolerance)}
+    return {**entry, **ratios.agreement({"spu": got}, exact, work.tolerance)}
 
 
 def network(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of one network; both results are compared with onnxruntime's."""
     work, folder = NETWORKS[name], arguments.folder / name
     files = network_files.build(work, arguments.data, folder)
-    job = theirs.prepare(theirs.network_job(files), folder)
+    peer = Peer(theirs.network_job(files), folder)
     both: Both = {"tacit": [], "spu": []}
     for _ in range(arguments.repeat):
         cost, result = ours.network(files)
         both["tacit"].append(cost)
-        both["spu"].append(theirs.session(job))
-    got, _ = theirs.result(folder)
+        both["spu"] += peer.session()
+    results = {"tacit": result} if peer.error is not None else {"tacit": result, "spu": theirs.result(folder)[0]}
     exact = FloatModel(files.model)(np.load(files.input))
-    found = ratios.agreement({"tacit": result, "spu": got}, exact, work.tolerance)
+    found = ratios.agreement(results, exact, work.tolerance)
     if work.classifies:
-        found |= ratios.labelled({"tacit": result, "spu": got, "float": exact}, found["same_function"])
-    return {"title": work.title, "options": [*work.options], **costs(both), **found, **ours.accuracy(files)}
+        found |= ratios.labelled({**results, "float": exact}, found["same_function"])
+    entry = {"title": work.title, "options": [*work.options], **costs(both, peer.error)}
+    return {**entry, **found, **ours.accuracy(files)}
 
 
-def costs(both: Both) -> dict[str, Any]:
-    """Medians of either side and mode."""
-    return {side: {mode: ratios.median([run[mode] for run in runs]) for mode in MODES} for side, runs in both.items()}
+class Peer:
+    """SPU at one work. Where it fails once it is not asked again, and `error` says how it failed."""
+
+    def __init__(self, job: dict[str, Any], folder: Path) -> None:
+        """Prepare it."""
+        self.error: str | None = None
+        try:
+            self.job = theirs.prepare(job, folder)
+        except theirs.PeerError as error:
+            self.fail(error)
+
+    def session(self) -> list[dict[str, Cost]]:
+        """The costs of a fresh session; nothing where SPU failed."""
+        try:
+            return [] if self.error is not None else [theirs.session(self.job)]
+        except theirs.PeerError as error:
+            self.fail(error)
+            return []
+
+    def fail(self, error: theirs.PeerError) -> None:
+        """Keep the last words of a failure."""
+        self.error = str(error).strip().splitlines()[-1][:SHORT]
+        say(f"SPU failed: {error}")
+
+
+def costs(both: Both, error: str | None) -> dict[str, Any]:
+    """Medians of either side and mode, or how SPU failed."""
+    found: dict[str, Any] = {}
+    for side, runs in both.items():
+        found[side] = {mode: ratios.median([run[mode] for run in runs]) for mode in MODES if runs}
+    return found if error is None else {**found, "spu": {"error": error}}
 
 
 def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -134,7 +169,10 @@ def main() -> None:
         arguments.output.write_text(json.dumps(ordered, indent=1) + "\n")
         say(f"{name}: written to {arguments.output}")
     entries = read(arguments.output)
-    print(ratios.shown(ratios.rows({name: entries[name] for name in names if name in entries})))
+    wanted = {name: entries[name] for name in names if name in entries}
+    print(ratios.shown(ratios.rows(wanted)))
+    print()
+    print(ratios.shown(ratios.resources(wanted, Prices())))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,10 @@ def network_job(files: Prepared) -> dict[str, Any]:
     return {**paths, "owner": "client", "ring_bits": 64, "reveal": True}
 
 
+class PeerError(RuntimeError):
+    """SPU could not do a work: it crashed, refused it, or took longer than `SESSION_SECONDS`."""
+
+
 def prepare(job: dict[str, Any], folder: Path) -> Path:
     """Compile and share out; gives the job's file."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +63,7 @@ def prepare(job: dict[str, Any], folder: Path) -> Path:
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"SPU did not prepare {folder.name}: {done.stdout[-TAIL:]}")
+        raise PeerError(f"SPU did not prepare {folder.name}: {done.stdout[-TAIL:]}")
     return path
 
 
@@ -72,13 +76,15 @@ def session(job: Path) -> dict[str, Cost]:
             wait_until_ready(party)
         with ThreadPoolExecutor(len(parties)) as pool:
             outputs = list(pool.map(lambda party: party.communicate("go\n", SESSION_SECONDS)[0], parties))
+    except subprocess.TimeoutExpired as error:
+        raise PeerError(f"a session of SPU took more than {SESSION_SECONDS:g} s") from error
     finally:
         for party in parties:
             party.kill()
             party.wait()
     for party, output in zip(parties, outputs, strict=True):
         if party.returncode != 0:
-            raise RuntimeError(f"a party of SPU ended with {party.returncode}: {output[-TAIL:]}")
+            raise PeerError(f"a party of SPU ended with {party.returncode}: {output[-TAIL:]}")
     return merged([parsed(output) for output in outputs])
 
 
@@ -104,7 +110,7 @@ def wait_until_ready(party: "subprocess.Popen[str]") -> None:
         if line.startswith('{"ready"'):
             return
         said += line
-    raise RuntimeError(f"a party of SPU did not start: {said[-TAIL:]}")
+    raise PeerError(f"a party of SPU did not start: {said[-TAIL:]}")
 
 
 def free_ports() -> list[int]:
@@ -121,7 +127,7 @@ def parsed(output: str) -> dict[str, dict[str, Any]]:
     runs = [json.loads(line) for line in lines if line.startswith('{"run"')]
     sent = [int(found[1]) for found in map(LINK.search, lines) if found]
     if len(runs) != len(RUNS) or len(sent) != len(RUNS):
-        raise RuntimeError(f"SPU reported {len(runs)} runs and {len(sent)} statistics of its link: {output[-TAIL:]}")
+        raise PeerError(f"SPU reported {len(runs)} runs and {len(sent)} statistics of its link: {output[-TAIL:]}")
     return {run["run"]: {**run, "bytes": size + run["opening_bytes"]} for run, size in zip(runs, sent, strict=True)}
 
 
@@ -136,6 +142,7 @@ def merged(parties: list[dict[str, dict[str, Any]]]) -> dict[str, Cost]:
             cpu_seconds=[client["cpu_seconds"], server["cpu_seconds"]],
             peak_memory_bytes=[client["peak_memory_bytes"], server["peak_memory_bytes"]],
             tcp_bytes=client["tcp_bytes"] + server["tcp_bytes"],
+            sent=[client["bytes"], server["bytes"]],
         )
     return costs
 

@@ -32,7 +32,7 @@ class Network:
     """
 
     title: str
-    source: Literal["mnist", "resnet20", "minilm"]
+    source: Literal["mnist", "resnet20", "minilm", "resnet18", "bert-layer", "gpt2-block"]
     options: tuple[str, ...] = ()
     classifies: bool = True
     tolerance: float = 0.2
@@ -108,4 +108,7 @@ NETWORKS = {
     "minilm": Network(
         "MiniLM, 6 layers, 32 tokens, from embeddings", "minilm", sizes(weight_bits=10), classifies=False
     ),
+    "resnet18": Network("ResNet-18, 224x224, random weights", "resnet18", classifies=False),
+    "bert-layer": Network("a layer of BERT-base, 128 tokens, random weights", "bert-layer", classifies=False),
+    "gpt2-block": Network("a block of GPT-2, 128 tokens at once, random weights", "gpt2-block", classifies=False),
 }

@@ -5,15 +5,20 @@ import sys
 from pathlib import Path
 
 import exported
+import gpt2_block
 import numpy as np
 import onnx
+import onnxruntime
 import ours
 import pytest
 import ratios
+import result_tables
 import run
 import theirs
-from ratios import Cost, Ratio
+from ratios import MODES, Cost, Ratio
 from tacit.demo.digits import asset
+from tacit.fleet.simulation.prices import Prices
+from tacit_lab.heorg.sentences import BERT_BASE, states
 from works import NETWORKS, OPERATORS, Operator, Prepared
 
 OUTPUT = """\
@@ -73,6 +78,47 @@ def test_the_table_has_a_row_for_each_mode():
     assert len({line.index("PASS") for line in lines[1:]}) == 1
 
 
+def test_what_a_failed_peer_did_is_a_row():
+    entries = {"first": {**entry(cost(0.5, 1_000_000), cost(4.0, 5_000_000)), "spu": {"error": "out of memory"}}}
+    _, *rows = ratios.rows(entries)
+    assert rows == [["a work", mode, "1", "-", "-", "0.5", "-", "-", "SPU failed: out of memory"] for mode in MODES]
+    assert result_tables.peers_row("first", entries["first"])[1:] == ["1", "0.5", "0.5", "failed", "-", "-"]
+    assert [row[1] for row in ratios.resources(entries, Prices())[1:]] == ["Tacit"]
+
+
+def test_dollars_are_a_servers():
+    paid = Cost(1.0, 10**9, [5.0, 3.6], [10**6, 2 * 10**6], sent=[10**9 - 10**6, 10**6])
+    _, ours_at, theirs_at = ratios.resources({"first": entry(paid, cost(1, 10))}, Prices(core_hour=1.0, egress_gb=2.0))
+    assert ours_at == ["a work", "Tacit", "5", "3.6", "1", "2", "3"]
+    assert theirs_at[-1] == "-", "what it sent is not known"
+
+
+def test_a_peer_that_fails_is_not_asked_again(tmp_path, monkeypatch):
+    asked = []
+
+    def crash(job):
+        asked.append(job)
+        raise theirs.PeerError("a party of SPU ended with -11:\nSegmentation fault")
+
+    monkeypatch.setattr(theirs, "prepare", lambda _job, folder: folder / "job.json")
+    monkeypatch.setattr(theirs, "session", crash)
+    peer = run.Peer({}, tmp_path)
+    assert (peer.session(), peer.session()) == ([], [])
+    assert (len(asked), peer.error) == (1, "Segmentation fault")
+    assert run.costs({"tacit": [], "spu": []}, peer.error)["spu"] == {"error": "Segmentation fault"}
+
+
+def test_a_token_of_the_block_does_not_depend_on_later_ones():
+    model = gpt2_block.block(6)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = states(BERT_BASE, 6, 1)
+    changed = x.copy()
+    changed[:, :, 4:] += 1
+    first, second = (session.run(None, {"x": value})[0] for value in (x, changed))
+    np.testing.assert_allclose(first[:, :4], second[:, :4], atol=1e-4)
+    assert np.abs(first[:, 4:] - second[:, 4:]).max() > 0.1
+
+
 def test_results_that_differ_are_told():
     exact = np.array([[1.0, -2.0, 0.5]], np.float32)
     near = {"tacit": exact.astype(float) + 0.01, "spu": exact.reshape(-1).astype(float)}
@@ -88,8 +134,8 @@ def test_results_that_differ_are_told():
 
 def test_warm_is_the_session_without_its_setup():
     found = ours.costs(REPORT)
-    assert found["cold"] == Cost(1.5, 500, [0.4, 0.6], [7, 8])
-    assert found["warm"] == Cost(1.0, 350, [0.4, 0.6], [7, 8])
+    assert found["cold"] == Cost(1.5, 500, [0.4, 0.6], [7, 8], sent=[300, 200])
+    assert found["warm"] == Cost(1.0, 350, [0.4, 0.6], [7, 8], sent=[200, 150])
 
 
 def test_a_session_of_ours():

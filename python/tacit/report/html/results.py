@@ -62,7 +62,7 @@ def peers_of(given: Field) -> list[Item]:
 
 def peer_rows(entry: Field, key: str, scale: float, unit: str) -> Iterator[PaperRow]:
     """A row for a cold run, and one for a warm one."""
-    for mode in ("cold", "warm"):
+    for mode in ("cold", "warm") if "error" not in entry["spu"] else ():
         theirs, ours = (entry[side][mode][key].count() / scale for side in ("spu", "tacit"))
         yield PaperRow(f"{entry['title'].text()}, {mode}", theirs, ours, unit)
 
