@@ -73,6 +73,38 @@ train.command("square", epilog="Example: `tacit train square mnist.onnx --data t
 )
 
 
+@dataclass(frozen=True)
+class BitsOptions:
+    """A network, what it is trained on, how few bits it shall have, and where it goes."""
+
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="Trained network with ReLUs.", show_default=False)]
+    data: Annotated[Path, typer.Option(metavar="DATA.npz", help="Inputs `x` and class numbers `y` to train on.")]
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="X.onnx", help="File to write.")]
+    weight_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of weights, the sign with them.")] = 4
+    activation_bits: Annotated[int, typer.Option(min=2, max=12, help="Bits of activations.")] = 4
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the data.")] = 8
+    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Largest learning rate.")] = 5e-4
+    images: Annotated[bool, typer.Option("--images", help="Shift and mirror the inputs, which are pictures.")] = False
+    preprocess: Preprocess = None
+
+
+def bits_command(options: BitsOptions, json: AsJson = False) -> None:
+    """Train a network with weights and activations of few bits, and write it as ONNX.
+
+    Compile the result with the same --weight-bits and --activation-bits. Needs PyTorch: `pip install tacit[train]`.
+    """
+    try:
+        from tacit_lab.train.few_bits_command import few_bits
+    except ModuleNotFoundError as error:
+        raise lacking(error) from error
+    few_bits(options, json)
+
+
+train.command("bits", epilog="Example: `tacit train bits net.onnx --data train.npz --images -o net-4.onnx`")(
+    expand(bits_command)
+)
+
+
 def lacking(error: ModuleNotFoundError, otherwise: str = "") -> MisuseError:
     """The error for a package that is not there: how to install it, and what may be done otherwise."""
     package = "PyTorch" if error.name == "torch" else error.name

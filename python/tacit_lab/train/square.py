@@ -5,80 +5,64 @@ trained with the weights; max pooling becomes average pooling. Convolutions, mat
 reshapes and one branch after another are understood: what suite lola runs.
 """
 
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
-from tacit.errors import MisuseError
+from onnx import helper
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Node, Source
 from torch import Tensor, nn
 from torch.nn import functional
 
-OPSET = 13
+from tacit_lab.train.trainable import BATCH, Constants, Trainable, batches, operator
+from tacit_lab.train.trainable import to_onnx as written
+
 FITTED = 512
 """Examples that polynomials are fitted to."""
-BATCH, SMOOTHING, CLIP = 128, 0.05, 1.0
+SMOOTHING, CLIP = 0.05, 1.0
 
 
-class Squares(nn.Module):  # type: ignore[misc,unused-ignore]
+class Squares(Trainable):
     """The network of a source graph with polynomials in place of comparisons."""
+
+    refusal = "which suite lola does not evaluate"
 
     def __init__(self, source: Source) -> None:
         """Take over the weights; raises `MisuseError` naming the first operator that is not understood."""
-        super().__init__()
-        self.source = source
-        self.names = {name: f"w{index}" for index, name in enumerate(source.weights)}
-        for name, own in self.names.items():
-            self.register_parameter(own, nn.Parameter(torch.from_numpy(source.weights[name].copy())))
+        super().__init__(source)
+        self.fitting = False
         for index, node in enumerate(source.nodes):
-            operator = node.operation["op"]
-            if operator not in ("Conv", "Gemm", "Relu", "MaxPool", "AveragePool", "Reshape"):
-                raise MisuseError(f"node `{node.name}` is a {operator}, which suite lola does not evaluate")
-            if operator == "Relu":
+            if node.operation["op"] == "Relu":
                 self.register_parameter(f"p{index}", nn.Parameter(torch.tensor([0.0, 0.5, 0.2])))
 
-    def weight(self, name: str | None) -> Tensor | None:
-        """A weight by its name in the source."""
-        return None if name is None else self.get_parameter(self.names[name])
+    def fit(self, x: Tensor) -> None:
+        """Make each polynomial the one nearest to its ReLU on `x`."""
+        self.fitting = True
+        with torch.no_grad():
+            self(x)
+        self.fitting = False
 
-    def forward(self, x: Tensor, fit: bool = False) -> Tensor:
-        """Logits; with `fit` each polynomial first becomes the one nearest to its ReLU on `x`."""
-        values = {self.source.input_name: x}
-        for index, node in enumerate(self.source.nodes):
-            values[node.output] = self.step(index, node, values[node.inputs[0]], fit)
-        return values[self.source.output]
+    def activated(self, index: int, _node: Node, x: Tensor) -> Tensor:
+        """The polynomial."""
+        polynomial = self.get_parameter(f"p{index}")
+        if self.fitting:
+            polynomial.data = fitted(x)
+        c, b, a = polynomial
+        return (a * x + b) * x + c
 
-    def step(self, index: int, node: Node, x: Tensor, fit: bool) -> Tensor:
-        """One operator."""
-        operation = node.operation
-        operator = operation["op"]
-        if operator == "Relu":
-            polynomial = self.get_parameter(f"p{index}")
-            if fit:
-                polynomial.data = fitted(x)
-            c, b, a = polynomial
-            return (a * x + b) * x + c
-        if operator == "Gemm":
-            return functional.linear(x, self.get_parameter(self.names[operation["weight"]]), self.bias(node))
-        if operator == "Reshape":
-            return x.reshape(len(x), *operation["shape"])
-        top, left, bottom, right = operation["padding"]
-        x = functional.pad(x, (left, right, top, bottom))
-        if operator == "Conv":
-            weight = self.get_parameter(self.names[operation["weight"]])
-            geometry = (operation["stride"], 0, operation["dilation"], operation["groups"])
-            return functional.conv2d(x, weight, self.bias(node), *geometry)
-        return functional.avg_pool2d(x, operation["kernel"], operation["stride"])
-
-    def bias(self, node: Node) -> Tensor | None:
-        """The bias of a linear node, if it has one."""
-        return self.weight(node.operation.get("bias"))
+    def written(self, index: int, node: Node) -> tuple[list[onnx.NodeProto], Constants]:
+        """A node of the trained network, and the constants that it needs besides weights."""
+        kind = node.operation["op"]
+        if kind != "Relu":
+            averaged = {**node.operation, "op": "AveragePool"} if kind == "MaxPool" else node.operation
+            return operator(replace(node, operation=averaged))
+        names = [f"{node.output}.{power}" for power in "cba"]
+        polynomial = self.get_parameter(f"p{index}").detach().numpy()
+        return horner(node, names), {name: np.asarray(value) for name, value in zip(names, polynomial, strict=True)}
 
 
 def fitted(x: Tensor) -> Tensor:
@@ -94,8 +78,7 @@ def finetune(source: Path, x: NDArray[np.float32], y: NDArray[np.int64], epochs:
     torch.manual_seed(1)
     model = Squares(import_onnx(source))
     inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
-    with torch.no_grad():
-        model(inputs[:FITTED], fit=True)
+    model.fit(inputs[:FITTED])
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     steps = max(1, epochs * (len(inputs) // BATCH))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=rate, total_steps=steps)
@@ -109,33 +92,9 @@ def finetune(source: Path, x: NDArray[np.float32], y: NDArray[np.int64], epochs:
     return model
 
 
-def batches(count: int, epochs: int) -> Iterator[Tensor]:
-    """Positions in a new order each time; what does not fill a batch is left out."""
-    for _ in range(epochs):
-        yield from torch.randperm(count)[: count // BATCH * BATCH].split(BATCH)
-
-
 def to_onnx(model: Squares) -> onnx.ModelProto:
     """The network as ONNX."""
-    source, nodes, constants = model.source, [], {}
-    for name, own in model.names.items():
-        constants[name] = model.get_parameter(own).detach().numpy()
-    for index, node in enumerate(source.nodes):
-        if node.operation["op"] == "Relu":
-            polynomial = model.get_parameter(f"p{index}").detach().numpy()
-            names = [f"{node.output}.{power}" for power in "cba"]
-            constants.update({name: np.float32(value) for name, value in zip(names, polynomial, strict=True)})
-            nodes += horner(node, names)
-        else:
-            made, shapes = operator(node)
-            nodes.append(made)
-            constants.update(shapes)
-    given = helper.make_tensor_value_info(source.input_name, TensorProto.FLOAT, ["N", *source.input_shape])
-    result = helper.make_tensor_value_info(source.output, TensorProto.FLOAT, None)
-    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, f"{source.name}-square", [given], [result], tensors)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    return onnx.shape_inference.infer_shapes(proto)
+    return written(model, "square")
 
 
 def horner(node: Node, names: list[str]) -> list[onnx.NodeProto]:
@@ -149,23 +108,3 @@ def horner(node: Node, names: list[str]) -> list[onnx.NodeProto]:
         helper.make_node("Mul", [between[1], x], [between[2]], f"{node.name}.times"),
         helper.make_node("Add", [between[2], c], [y], node.name),
     ]
-
-
-def operator(node: Node) -> tuple[onnx.NodeProto, dict[str, NDArray[Any]]]:
-    """A node that is no activation, and the constants that it needs besides weights."""
-    operation, inputs = node.operation, [node.inputs[0]]
-    inputs += [operation[key] for key in ("weight", "bias") if operation.get(key) is not None]
-    kind = operation["op"]
-    if kind == "Reshape":
-        shape = f"{node.output}.shape"
-        made = helper.make_node("Reshape", [node.inputs[0], shape], [node.output], node.name)
-        return made, {shape: np.array([-1, *operation["shape"]], np.int64)}
-    attributes: dict[str, Any] = {"transB": 1}
-    if kind != "Gemm":
-        attributes = {"strides": list(operation["stride"]), "pads": list(operation["padding"])}
-    if kind == "Conv":
-        attributes |= {"dilations": list(operation["dilation"]), "group": operation["groups"]}
-    if kind.endswith("Pool"):
-        kind = "AveragePool"
-        attributes |= {"kernel_shape": list(operation["kernel"]), "count_include_pad": 1}
-    return helper.make_node(kind, inputs, [node.output], node.name, **attributes), {}

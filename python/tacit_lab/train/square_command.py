@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from tacit.data.examples import load
 from tacit.data.preprocess import parse
 from tacit.errors import MisuseError
 from tacit.report import terminal
+from torch import nn
 
 from tacit_lab.train.square import finetune, to_onnx
 
@@ -22,14 +24,19 @@ def square(options: SquareOptions, json: bool) -> None:
         raise MisuseError(f"{options.data} has no class numbers `y`")
     trained = finetune(options.model, examples.x, examples.y, options.epochs, options.rate)
     onnx.save(to_onnx(trained), options.output)
-    with torch.no_grad():
-        parts = [trained(torch.from_numpy(part)).argmax(dim=1).numpy() for part in split(examples.x)]
-    hits = sum(int((part == y).sum()) for part, y in zip(parts, split(examples.y), strict=True))
-    content = {"output": str(options.output), "inputs": len(examples.y), "top1": hits / len(examples.y)}
+    top1 = right(trained, examples.x, examples.y)
+    content = {"output": str(options.output), "inputs": len(examples.y), "top1": top1}
     if json:
         terminal.emit_json(content)
     else:
         terminal.console.print(f"wrote {options.output}; {content['top1']:.2%} of the training data", highlight=False)
+
+
+def right(trained: nn.Module, x: NDArray[np.float32], y: NDArray[np.int64]) -> float:
+    """The share of inputs (N, *shape) whose largest logit is that of the class."""
+    with torch.no_grad():
+        parts = [trained(torch.from_numpy(part)).argmax(dim=1).numpy() for part in split(x)]
+    return sum(int((part == of).sum()) for part, of in zip(parts, split(y), strict=True)) / len(y)
 
 
 def split(array: NDArray[Any]) -> list[NDArray[Any]]:
