@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import result_age
+from tacit.fleet.simulation.prices import Prices
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench/results"
@@ -178,6 +179,26 @@ def peers_block(entries: dict[str, Any]) -> list[str]:
     return tables(entries, ("computation", *columns), peers_row)
 
 
+def peers_page(entries: dict[str, Any]) -> list[str]:
+    """The same, and what a cold session takes of each beside time and traffic."""
+    taken = {f"{name} {side}": {**entry, "side": side} for name, entry in entries.items() for side in ("tacit", "spu")}
+    known = {name: entry for name, entry in taken.items() if "sent" in entry[entry["side"]].get("cold", {})}
+    columns = ("cold session", "", "client CPU s", "server CPU s", "client MB", "server MB", "dollars per 1,000")
+    said = (
+        "Processor time, memory, and dollars of 1,000 sessions at the server (`tacit bench throughput` has the prices):"
+    )
+    return [*peers_block(entries), said, "", *tables(known, columns, taken_row)]
+
+
+def taken_row(_name: str, entry: dict[str, Any]) -> list[str]:
+    """Cells of one system at one computation."""
+    cost = entry[entry["side"]]["cold"]
+    dollars = 1000 * Prices().of_server(cost["cpu_seconds"][1], cost["sent"][1])
+    held = [peak / 1e6 for peak in cost["peak_memory_bytes"]]
+    system = {"tacit": "Tacit", "spu": "SPU"}[entry["side"]]
+    return [entry["title"], system, *map(digits, (*cost["cpu_seconds"], *held, dollars))]
+
+
 def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:
     """Cold bytes, which have the setup, and seconds cold and warm."""
     cells: list[str] = []
@@ -191,7 +212,8 @@ def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:
 
 def newest_peers(entries: dict[str, Any]) -> list[str]:
     """Networks beside SPU, of one machine and one commit."""
-    return peers_block({name: entries[name] for name in ("mnist", "resnet20", "minilm")})
+    shown = ("mnist", "resnet20", "resnet18", "minilm", "bert-layer", "gpt2-block")
+    return peers_block({name: entries[name] for name in shown if name in entries})
 
 
 def operations_block(entries: dict[str, Any]) -> list[str]:
@@ -212,12 +234,10 @@ def table(columns: Sequence[str], rows: list[list[str]]) -> list[str]:
 
 
 BLOCKS = {
-    "README.md": {"peers/peers-zen3": newest_peers},
+    "README.md": {"peers/peers-spu": newest_peers},
     "docs/results.md": {
         "models/model-mnist": phases_block,
-        "peers/peers-zen3": peers_block,
-        "peers/peers-zen4": peers_block,
-        "peers/peers-spu": peers_block,
+        "peers/peers-spu": peers_page,
         "models/networks": block,
         "models/encoders": encoder_block,
         "planner/planner-zen3": suites_block,

@@ -11,7 +11,6 @@ from tacit.fleet.simulation.prices import Prices
 
 MODES = ("cold", "warm")
 SIDES = {"Tacit": "tacit", "SPU": "spu"}
-HOUR = 3600
 WANTED_BYTES = 4.0
 WANTED_SECONDS = 5.0
 
@@ -101,8 +100,7 @@ def dollars(cost: dict[str, Any], prices: Prices) -> str:
     """Of 1,000 sessions of a server; a dash where it is not known what it sent."""
     if "sent" not in cost:
         return "-"
-    machine = cost["cpu_seconds"][1] / HOUR * prices.core_hour
-    return digits(1000 * (machine + cost["sent"][1] / 1e9 * prices.egress_gb))
+    return digits(1000 * prices.of_server(cost["cpu_seconds"][1], cost["sent"][1]))
 
 
 def digits(value: float) -> str:

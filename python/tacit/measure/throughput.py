@@ -92,7 +92,7 @@ def bench_throughput(
     predictions = inputs * found.sessions
     per = THOUSAND / predictions
     server_seconds = sum(float(line["cpu_seconds"]) for line in own) * found.sessions / max(1, len(own))
-    dollars = prices.core_hour * server_seconds / HOUR + prices.egress_gb * found.sent / 1e9
+    dollars = prices.of_server(server_seconds, found.sent)
     return {
         "bench": "throughput",
         "machine": machine(),

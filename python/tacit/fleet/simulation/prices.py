@@ -19,6 +19,10 @@ class Prices:
     core_hour: float = CORE_HOUR
     egress_gb: float = EGRESS_GB
 
+    def of_server(self, cpu_seconds: float, sent: float) -> float:
+        """Dollars of so many processor seconds of a server, and of so many bytes that it sends."""
+        return self.core_hour * cpu_seconds / HOUR + self.egress_gb * sent / 1e9
+
     def of(self, cores: int, seconds: float, sessions: int, costs: Costs) -> dict[str, Any]:
         """Dollars of so many cores for so long, used or not, and of what sessions send to clients."""
         egress = sessions * costs.egress_bytes / 1e9
