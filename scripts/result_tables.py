@@ -187,7 +187,7 @@ def peers_page(entries: dict[str, Any]) -> list[str]:
     said = (
         "Processor time, memory, and dollars of 1,000 sessions at the server (`tacit bench throughput` has the prices):"
     )
-    return [*peers_block(entries), said, "", *tables(known, columns, taken_row)]
+    return [*peers_block(entries), "", said, "", *tables(known, columns, taken_row)]
 
 
 def taken_row(_name: str, entry: dict[str, Any]) -> list[str]:
