@@ -91,7 +91,7 @@ STEPS = {
             (f"bench/results/papers/{name}.json", ">", *TACIT, "reproduce", name, "--full", "--json") for name in PAPERS
         ),
     ),
-    "pages": Step("the tables of the pages of papers", 10, tuple(pages())),
+    "pages": Step("the tables of the pages of papers", 18, tuple(pages())),
     "fleet": Step("sessions that the simulator of fleets reads", 6, tuple(fleet())),
 }
 TABLES = (script("result_tables"), script("paper_pages"), script("fleet_table"))
@@ -127,7 +127,11 @@ def read(path: Path) -> dict[str, str]:
 
 
 def measure(names: list[str], again: bool, state: Path = STATE) -> list[str]:
-    """Run steps and give the names of those that failed. What is done for this commit stays, unless `again`."""
+    """Run steps and give the names of those that failed. What is done for this commit stays, unless `again`.
+
+    They run in the order of `STEPS`, since later ones read what earlier ones store.
+    """
+    names = [name for name in STEPS if name in names]
     at, done, failed = commit() or "unknown", read(state), []
     for number, name in enumerate(names, start=1):
         if not again and done.get(name) == at:

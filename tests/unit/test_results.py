@@ -46,6 +46,12 @@ def test_a_step_that_fails_is_tried_again_and_what_is_done_is_kept(steps, capsys
     assert "first is done for this commit" in capsys.readouterr().err
 
 
+def test_steps_run_in_their_order_however_they_are_named(steps, capsys):
+    assert results.measure(["third", "first"], False, steps / "state.json") == []
+    said = capsys.readouterr().err
+    assert said.index("1 of 2: the first") < said.index("2 of 2: the third")
+
+
 def test_another_commit_measures_anew(steps, monkeypatch):
     state = steps / "state.json"
     assert results.measure(["first"], False, state) == []
