@@ -104,6 +104,18 @@ def test_the_command_says_how_to_compile(tmp_path):
     assert output.is_file()
 
 
+def test_pools_are_those_of_the_source(tmp_path):
+    source = import_onnx(relu_network(tmp_path / "relu.onnx"))
+    pool = next(node for node in source.nodes if node.operation["op"] == "MaxPool")
+    pool.operation["padding"] = [1, 1, 1, 1]
+    x = torch.full((1, 4, 6, 6), -1.0)
+    model = few_bits.FewBits(source, None)
+    assert model.step(0, pool, [x]).max().item() == -1.0, "no zero of the padding is a maximum"
+    pool.operation.update(op="AveragePool", count_include_pad=False)
+    with pytest.raises(MisuseError, match="leaves padding out of its means"):
+        few_bits.FewBits(source, None)
+
+
 def test_other_operators_are_refused(tmp_path):
     source = import_onnx(relu_network(tmp_path / "relu.onnx"))
     source.nodes[1].operation["op"] = "Tanh"

@@ -14,6 +14,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 from onnx import helper
+from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Node, Source
 from tacit.report import terminal
@@ -51,7 +52,10 @@ class FewBits(Trainable):
         self.seeing = False
         self.register_buffer("reach", torch.tensor(1.0))
         for index, node in enumerate(source.nodes):
-            if node.operation["op"] == "Relu":
+            operation = node.operation
+            if operation["op"] == "AveragePool" and any(operation["padding"]) and not operation["count_include_pad"]:
+                raise MisuseError(f"node `{node.name}` leaves padding out of its means, {self.refusal}")
+            if operation["op"] == "Relu":
                 self.register_parameter(f"b{index}", nn.Parameter(torch.tensor(1.0)))
 
     def see(self, x: Tensor) -> None:
@@ -89,6 +93,10 @@ class FewBits(Trainable):
         if self.seeing:
             bound.data = quantile(x)
         return stepped(x, bound, 2 ** self.bits[1] - 1)
+
+    def around(self, node: Node) -> float:
+        """Nothing that is the largest of a window, and zeros otherwise."""
+        return -float("inf") if node.operation["op"] == "MaxPool" else 0.0
 
     def pooled(self, index: int, node: Node, x: Tensor) -> Tensor:
         """A pool; the integers of a mean are finer than those that it is of, so that nothing is rounded."""

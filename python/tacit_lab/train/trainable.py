@@ -72,11 +72,15 @@ class Trainable(nn.Module):  # type: ignore[misc,unused-ignore]
             return functional.linear(x, self.kernel(operation["weight"]), self.bias(node))
         top, left, bottom, right = operation["padding"]
         if any(operation["padding"]):
-            x = functional.pad(x, (left, right, top, bottom))
+            x = functional.pad(x, (left, right, top, bottom), value=self.around(node))
         if operator == "Conv":
             geometry = (operation["stride"], 0, operation["dilation"], operation["groups"])
             return functional.conv2d(x, self.kernel(operation["weight"]), self.bias(node), *geometry)
         return self.pooled(index, node, x)
+
+    def around(self, _node: Node) -> float:
+        """What stands around an image that a node pads."""
+        return 0.0
 
     def kernel(self, name: str) -> Tensor:
         """A weight as a linear layer multiplies by it."""
