@@ -137,6 +137,10 @@ KINDS = {
         ["MLP, ours: 35 rotations"],
     ),
     "peers": ({"relu": PEER}, ["ReLU, cold", "ReLU, warm, SPU: 9.0 MB", "0.17", "0.06", "ours/SPU"]),
+    "failed peer": (
+        {"relu": PEER, "gelu": {**PEER, "title": "GELU", "spu": {"error": "it ended"}}},
+        ["ReLU, warm, SPU: 9.0 MB", "GELU, cold, SPU failed", "GELU, warm, SPU failed"],
+    ),
     "counts": (
         {"model": "mlp", "suite": "gala", "layers": [{"name": "fc1", **OPERATIONS}], "operations": OPERATIONS},
         ["Operations of mlp", "fc1", "14"],

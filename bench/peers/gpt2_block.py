@@ -9,7 +9,7 @@ from tacit_lab.heorg.sentences import BERT_BASE
 
 EPSILON = 1e-5
 FORBIDDEN = -32.0
-"""What is added to the scores of later tokens: behind it softmax gives less than the last place of either system."""
+"""This is added to the scores of later tokens; softmax then gives them less than the last place of either system."""
 Values = NDArray[np.float32]
 
 

@@ -97,7 +97,7 @@ def resources(entries: dict[str, Any], prices: Prices) -> list[list[str]]:
 
 
 def dollars(cost: dict[str, Any], prices: Prices) -> str:
-    """Of 1,000 sessions of a server; a dash where it is not known what it sent."""
+    """The dollars of 1,000 sessions at a server, or a dash where it is not known what the server sent."""
     if "sent" not in cost:
         return "-"
     return digits(1000 * prices.of_server(cost["cpu_seconds"][1], cost["sent"][1]))

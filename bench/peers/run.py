@@ -96,8 +96,9 @@ class Peer:
             return []
 
     def fail(self, error: theirs.PeerError) -> None:
-        """Keep the last words of a failure."""
-        self.error = str(error).strip().splitlines()[-1][:SHORT]
+        """Keep what failed, and the last line of what SPU said of it."""
+        what, _, said = str(error).partition(":")
+        self.error = ": ".join([what, *said.strip().splitlines()[-1:]])[:SHORT]
         say(f"SPU failed: {error}")
 
 

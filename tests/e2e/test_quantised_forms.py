@@ -26,7 +26,7 @@ PRODUCTS = {
 
 
 def exact_products(path):
-    """The same function, with weights that onnxruntime multiplies exactly on every processor.
+    """Gives the file of the same function with weights that onnxruntime multiplies exactly on every processor.
 
     Without VNNI instructions onnxruntime sums products of uint8 and int8 in pairs of 16 bits and cuts what is too
     large for them. Products of two uint8 are exact, so such weights and their zero points are moved up by 128.

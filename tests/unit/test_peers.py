@@ -104,8 +104,8 @@ def test_a_peer_that_fails_is_not_asked_again(tmp_path, monkeypatch):
     monkeypatch.setattr(theirs, "session", crash)
     peer = run.Peer({}, tmp_path)
     assert (peer.session(), peer.session()) == ([], [])
-    assert (len(asked), peer.error) == (1, "Segmentation fault")
-    assert run.costs({"tacit": [], "spu": []}, peer.error)["spu"] == {"error": "Segmentation fault"}
+    assert (len(asked), peer.error) == (1, "a party of SPU ended with -11: Segmentation fault")
+    assert run.costs({"tacit": [], "spu": []}, peer.error)["spu"] == {"error": peer.error}
 
 
 def test_a_token_of_the_block_does_not_depend_on_later_ones():

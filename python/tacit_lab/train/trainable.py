@@ -3,6 +3,7 @@
 Networks with an activation of their own say what a node computes that is no linear layer, and how it is written.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ BATCH = 128
 Constants = dict[str, NDArray[Any]]
 
 
-class Trainable(nn.Module):  # type: ignore[misc,unused-ignore]
+class Trainable(nn.Module, ABC):  # type: ignore[misc,unused-ignore]
     """The weights of a source graph as parameters. `understood` names the operators that it may have."""
 
     understood: tuple[str, ...] = ("Conv", "Gemm", "Relu", "MaxPool", "AveragePool", "Reshape")
@@ -86,17 +87,17 @@ class Trainable(nn.Module):  # type: ignore[misc,unused-ignore]
         """A weight as a linear layer multiplies by it."""
         return self.weight(name)
 
+    @abstractmethod
     def activated(self, index: int, node: Node, x: Tensor) -> Tensor:
         """What stands at a ReLU."""
-        raise NotImplementedError
 
     def pooled(self, _index: int, node: Node, x: Tensor) -> Tensor:
         """What stands at a pool; `x` is padded."""
         return functional.avg_pool2d(x, node.operation["kernel"], node.operation["stride"])
 
+    @abstractmethod
     def written(self, index: int, node: Node) -> tuple[list[onnx.NodeProto], Constants]:
         """A node of the trained network, and the constants that it needs besides weights."""
-        raise NotImplementedError
 
 
 def batches(count: int, epochs: int) -> Iterator[Tensor]:

@@ -61,10 +61,12 @@ def peers_of(given: Field) -> list[Item]:
 
 
 def peer_rows(entry: Field, key: str, scale: float, unit: str) -> Iterator[PaperRow]:
-    """A row for a cold run, and one for a warm one."""
-    for mode in ("cold", "warm") if "error" not in entry["spu"] else ():
-        theirs, ours = (entry[side][mode][key].count() / scale for side in ("spu", "tacit"))
-        yield PaperRow(f"{entry['title'].text()}, {mode}", theirs, ours, unit)
+    """A row for a cold run, and one for a warm one; the other system has no number where it failed."""
+    failed = ", SPU failed" if "error" in entry["spu"] else ""
+    for mode in ("cold", "warm"):
+        ours = entry["tacit"][mode][key].count() / scale
+        theirs = None if failed else entry["spu"][mode][key].count() / scale
+        yield PaperRow(f"{entry['title'].text()}, {mode}{failed}", theirs, ours, unit)
 
 
 def tables(name: str, given: Field) -> Iterator[Listing]:
