@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import result_age
-from tacit.fleet.simulation.prices import Prices
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench/results"
@@ -182,7 +181,9 @@ def peers_block(entries: dict[str, Any]) -> list[str]:
 def peers_page(entries: dict[str, Any]) -> list[str]:
     """The same, and what a cold session takes of each beside time and traffic."""
     taken = {f"{name} {side}": {**entry, "side": side} for name, entry in entries.items() for side in ("tacit", "spu")}
-    known = {name: entry for name, entry in taken.items() if "sent" in entry[entry["side"]].get("cold", {})}
+    known = {
+        name: entry for name, entry in taken.items() if "dollars_per_thousand" in entry[entry["side"]].get("cold", {})
+    }
     columns = ("cold session", "", "client CPU s", "server CPU s", "client MB", "server MB", "dollars per 1,000")
     said = (
         "Processor time, memory, and dollars of 1,000 sessions at the server (`tacit bench throughput` has the prices):"
@@ -193,10 +194,9 @@ def peers_page(entries: dict[str, Any]) -> list[str]:
 def taken_row(_name: str, entry: dict[str, Any]) -> list[str]:
     """Cells of one system at one computation."""
     cost = entry[entry["side"]]["cold"]
-    dollars = 1000 * Prices().of_server(cost["cpu_seconds"][1], cost["sent"][1])
     held = [peak / 1e6 for peak in cost["peak_memory_bytes"]]
     system = {"tacit": "Tacit", "spu": "SPU"}[entry["side"]]
-    return [entry["title"], system, *map(digits, (*cost["cpu_seconds"], *held, dollars))]
+    return [entry["title"], system, *map(digits, (*cost["cpu_seconds"], *held, cost["dollars_per_thousand"]))]
 
 
 def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:

@@ -45,10 +45,17 @@ class Ratio:
         return f"FAIL: {', '.join(found)}" if found else "PASS"
 
 
-def median(costs: Sequence[Cost]) -> dict[str, Any]:
-    """The cost of median time (of two the shorter), with the seconds of all."""
+def median(costs: Sequence[Cost], prices: Prices = Prices()) -> dict[str, Any]:  # noqa: B008 (it is frozen)
+    """The cost of median time (of two the shorter), with the seconds of all.
+
+    Where it is known what the server sent, `dollars_per_thousand` are the server's for 1,000 sessions: of its
+    processor time, and of what it sends.
+    """
     ordered = sorted(costs, key=lambda cost: cost.seconds)
-    chosen = {name: value for name, value in asdict(ordered[(len(ordered) - 1) // 2]).items() if value is not None}
+    middle = ordered[(len(ordered) - 1) // 2]
+    chosen = {name: value for name, value in asdict(middle).items() if value is not None}
+    if middle.sent is not None:
+        chosen["dollars_per_thousand"] = 1000 * prices.of_server(middle.cpu_seconds[1], middle.sent[1])
     return {
         **chosen,
         "bytes": round(statistics.median(cost.bytes for cost in costs)),
@@ -79,11 +86,8 @@ def rows(entries: dict[str, Any]) -> list[list[str]]:
     return table
 
 
-def resources(entries: dict[str, Any], prices: Prices) -> list[list[str]]:
-    """What a cold session takes of each system beside time and traffic; a row for each work and system.
-
-    Dollars are a server's for 1,000 sessions: its processor time, and what it sends.
-    """
+def resources(entries: dict[str, Any]) -> list[list[str]]:
+    """What a cold session takes of each system beside time and traffic; a row for each work and system."""
     table = [["work, cold", "", "client CPU s", "server CPU s", "client MB", "server MB", "dollars per 1,000"]]
     for entry in entries.values():
         for name, side in SIDES.items():
@@ -92,15 +96,9 @@ def resources(entries: dict[str, Any], prices: Prices) -> list[list[str]]:
             cost = entry[side]["cold"]
             used = [digits(seconds) for seconds in cost["cpu_seconds"]]
             held = [digits(peak / 1e6) for peak in cost["peak_memory_bytes"]]
-            table.append([entry["title"], name, *used, *held, dollars(cost, prices)])
+            dollars = digits(cost["dollars_per_thousand"]) if "dollars_per_thousand" in cost else "-"
+            table.append([entry["title"], name, *used, *held, dollars])
     return table
-
-
-def dollars(cost: dict[str, Any], prices: Prices) -> str:
-    """The dollars of 1,000 sessions at a server, or a dash where it is not known what the server sent."""
-    if "sent" not in cost:
-        return "-"
-    return digits(1000 * prices.of_server(cost["cpu_seconds"][1], cost["sent"][1]))
 
 
 def digits(value: float) -> str:

@@ -22,7 +22,6 @@ import theirs
 from ratios import MODES, Cost
 from tacit import _core
 from tacit.compiler.float_model import FloatModel
-from tacit.fleet.simulation.prices import Prices
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from works import NETWORKS, OPERATORS
@@ -173,7 +172,7 @@ def main() -> None:
     wanted = {name: entries[name] for name in names if name in entries}
     print(ratios.shown(ratios.rows(wanted)))
     print()
-    print(ratios.shown(ratios.resources(wanted, Prices())))
+    print(ratios.shown(ratios.resources(wanted)))
 
 
 if __name__ == "__main__":

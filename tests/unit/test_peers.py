@@ -83,13 +83,14 @@ def test_what_a_failed_peer_did_is_a_row():
     _, *rows = ratios.rows(entries)
     assert rows == [["a work", mode, "1", "-", "-", "0.5", "-", "-", "SPU failed: out of memory"] for mode in MODES]
     assert result_tables.peers_row("first", entries["first"])[1:] == ["1", "0.5", "0.5", "failed", "-", "-"]
-    assert [row[1] for row in ratios.resources(entries, Prices())[1:]] == ["Tacit"]
+    assert [row[1] for row in ratios.resources(entries)[1:]] == ["Tacit"]
 
 
 def test_dollars_are_a_servers():
     paid = Cost(1.0, 10**9, [5.0, 3.6], [10**6, 2 * 10**6], sent=[10**9 - 10**6, 10**6])
-    _, ours_at, theirs_at = ratios.resources({"first": entry(paid, cost(1, 10))}, Prices(core_hour=1.0, egress_gb=2.0))
-    assert ours_at == ["a work", "Tacit", "5", "3.6", "1", "2", "3"]
+    assert ratios.median([paid], Prices(core_hour=1.0, egress_gb=2.0))["dollars_per_thousand"] == pytest.approx(3.0)
+    _, ours_at, theirs_at = ratios.resources({"first": entry(paid, cost(1, 10))})
+    assert ours_at == ["a work", "Tacit", "5", "3.6", "1", "2", "0.13"]
     assert theirs_at[-1] == "-", "what it sent is not known"
 
 

@@ -1,6 +1,7 @@
 """The scripts that prepare data and build networks."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,28 @@ from tacit_lab import random_resnets
 SCRIPTS = Path(prepare_data.__file__).parent
 PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
 NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
+
+
+CHECKS = re.findall(
+    r"^\t\.venv/bin/python scripts/(\w+\.py) --check$", (SCRIPTS.parent / "Makefile").read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_what_make_check_runs_needs_no_package_of_this_project(name):
+    """`make check` builds no core, and `import tacit` fails without one."""
+    path = SCRIPTS / name
+    alone = "; ".join(
+        [
+            "import runpy, sys",
+            "sys.modules.update(tacit=None, tacit_lab=None)",
+            f"sys.path.insert(0, {str(SCRIPTS)!r})",
+            f"sys.argv = [{name!r}, '--check']",
+            f"runpy.run_path({str(path)!r}, run_name='__main__')",
+        ]
+    )
+    ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize(
