@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tacit import _core
+import result_age
 from tacit_lab.comet.accuracy import measure
 from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
@@ -56,7 +56,7 @@ def main() -> None:
         content = {
             "machine": machine(),
             "commit": commit(),
-            "protocol": _core.PROTOCOL,
+            "protocol": result_age.FLOATS,
             "commands": commands,
             "tasks": known,
         }

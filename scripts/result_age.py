@@ -3,6 +3,7 @@
 Every file of bench/results names a commit and, beside it, the version of the protocol that this commit speaks.
 `scripts/result_tables.py` and `scripts/paper_pages.py` say below each table whether the code speaks another version
 since, so that a change of the wire makes `make check` fail until the pages say so, and refuse files that say nothing.
+Results of float models alone have `"none"` in its place: no change of the wire changes them.
 """
 
 import json
@@ -15,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
 SOURCE = "crates/runtime/src/session/opening.rs"
 """Where the version is a constant."""
+FLOATS = "none"
+"""In place of a version: no protocol takes part."""
 UNTOLD = ("chromium.json", "papers/ufo-tradeoff.json")
 """Files from before results named their commits; what writes them does now. No other may be without one."""
 
@@ -33,6 +36,8 @@ def age(entry: dict[str, Any], now: int) -> str:
     Raises `SystemExit` for a result that names no version, or one that is yet to come.
     """
     protocol = entry.get("protocol")
+    if protocol == FLOATS:
+        return "of float models, without a protocol"
     if not isinstance(protocol, int) or not 0 < protocol <= now:
         raise SystemExit(f"a result of commit {entry.get('commit')} names protocol {protocol}; the code speaks {now}")
     if protocol == now:
@@ -47,7 +52,8 @@ def silent(content: Any) -> Iterator[str]:
             yield from silent(value)
     elif isinstance(content, dict):
         of_another = "file" in content
-        if "commit" in content and not of_another and not isinstance(content.get("protocol"), int):
+        told = isinstance(content.get("protocol"), int) or content.get("protocol") == FLOATS
+        if "commit" in content and not of_another and not told:
             yield str(content["commit"])
         for value in content.values():
             yield from silent(value)

@@ -32,6 +32,13 @@ def test_rows_of_another_protocol_are_called_older():
             result_age.age({"commit": "a", "protocol": protocol}, 21)
 
 
+def test_results_of_floats_have_no_age():
+    floats = {"commit": "a", "protocol": "none"}
+    assert result_age.age(floats, 21) == "of float models, without a protocol"
+    assert list(result_age.silent([floats])) == []
+    assert list(result_age.silent([{**floats, "protocol": "some"}])) == ["a"]
+
+
 def test_tables_say_so_below_their_rows():
     entry = {"machine": MACHINE, "commit": "0" * 40, "protocol": NOW}
     assert result_tables.conditions(entry) == f"Measured, P, 2 cores, commit 0000000, protocol {NOW}."
