@@ -11,7 +11,7 @@ from tacit.compiler.reading import Reading
 from tacit.errors import MisuseError
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
-from tacit.measure.writing import Foretold, evaluate
+from tacit.measure.writing import Answers, Foretold, evaluate
 from tacit.model import Model
 from typer.testing import CliRunner
 
@@ -59,7 +59,7 @@ def test_answers_are_the_float_models_own(model: Model) -> None:
         scores = logits(config, weights, ids)[-1].astype(np.float64)
         surprises.append(np.log(np.exp(scores - scores.max()).sum()))
         ids.append(int(scores.argmax()))
-    found = evaluate(model, ["two"], model.path.parent / "tiny", answers=3)
+    found = evaluate(model, ["two"], model.path.parent / "tiny", Answers(3))
     assert found["positions"] == 3
     assert found["float_perplexity"] == pytest.approx(np.exp(np.mean(surprises)), rel=1e-4)
 

@@ -25,6 +25,7 @@ pub use plan::{Plan, Reveal, Settings};
 pub use provenance::{MOST_CARD, Provenance, digest_of, hexadecimal};
 pub use report::{Counts, Detour, LayerReport, Offered, Report, Traffic, Usage};
 pub use session::client::{Answer, Request, predict};
+pub use session::estimate::Inputs;
 pub use session::expected::MOST_INPUTS;
 pub use session::input::quantize;
 pub use session::kept::KeptKeys;

@@ -10,6 +10,7 @@ use wire::{Cost, Entry, Followed, Meter, Phase};
 use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
 use crate::provenance::{Provenance, hexadecimal};
+use crate::session::estimate::Inputs;
 use crate::step::Step;
 use crate::step::linear::LinearProtocol;
 use crate::step::spent::{Part, counted};
@@ -207,28 +208,19 @@ impl Report {
 
     /// What `inputs` inputs will cost: exactly what the client's meter shows then.
     pub fn predicted(plan: &Plan, inputs: usize) -> Self {
-        Self::foreseen(plan, (0, inputs), None)
+        Self::foreseen(plan, Inputs::of(inputs), None)
     }
 
-    /// Predicts as [`Report::predicted`] does, and estimates the seconds under `conditions`. The first
-    /// `remembered` inputs are only for what the graph keeps, where the plan has such runs.
-    pub fn predicted_under(
-        plan: &Plan,
-        (remembered, inputs): (usize, usize),
-        conditions: &Conditions,
-    ) -> Self {
-        Self::foreseen(plan, (remembered, inputs), Some(conditions))
+    /// Predicts as [`Report::predicted`] does, and estimates the seconds under `conditions`.
+    pub fn predicted_under(plan: &Plan, inputs: Inputs, conditions: &Conditions) -> Self {
+        Self::foreseen(plan, inputs, Some(conditions))
     }
 
-    fn foreseen(
-        plan: &Plan,
-        (remembered, inputs): (usize, usize),
-        conditions: Option<&Conditions>,
-    ) -> Self {
+    fn foreseen(plan: &Plan, inputs: Inputs, conditions: Option<&Conditions>) -> Self {
         type Key = (Phase, Option<usize>);
         let mut entries: Vec<(Key, Foreseen)> = Vec::new();
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
-        let parts = counted(plan.parts_behind(remembered, inputs));
+        let parts = counted(plan.parts_of(inputs));
         let timed = match conditions {
             Some(conditions) => conditions.timed(parts),
             None => parts.map(|part| (part, 0.0)).collect(),
@@ -265,7 +257,7 @@ impl Report {
             Some(LayerReport { memory_bytes, ..layer(plan, *phase, *index, usage(known))? })
         });
         let layers = layers.collect();
-        Self::new(plan, inputs, sum(&|_| true), phases, layers)
+        Self::new(plan, inputs.all, sum(&|_| true), phases, layers)
     }
 
     fn new(

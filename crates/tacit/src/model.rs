@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use runtime::planner::{self, Alternative, Planning, Rates, Widths};
-use runtime::{Plan, Report, Reveal, Settings, hexadecimal};
+use runtime::{Inputs, Plan, Report, Reveal, Settings, hexadecimal};
 use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
@@ -232,8 +232,10 @@ pub struct PlanOptions {
     pub inputs: usize,
     /// How many of them come first and are only for what the model keeps, where a plan has such runs.
     pub remembered: usize,
-    /// Inputs, and those of them that come first, of further sessions by the same plan.
-    pub also: Vec<(usize, usize)>,
+    /// Whether the others come in passes too, as they do with drafts of what a language model writes.
+    pub in_passes: bool,
+    /// Inputs of further sessions by the same plan.
+    pub also: Vec<Inputs>,
     /// What the server offers.
     pub settings: Settings,
     /// Edges between buckets, as for `serve`.
@@ -253,6 +255,7 @@ impl Default for PlanOptions {
         Self {
             inputs: 1,
             remembered: 0,
+            in_passes: false,
             also: Vec::new(),
             settings: Settings::default(),
             edges: Vec::new(),
@@ -315,19 +318,15 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
         .map(|step| (name(step), plan.options().of(step).to_string()));
     let told = alternatives.into_iter().map(|(step, ways)| (name(step), ways));
     let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
-    let foreseen =
-        |inputs, remembered| Report::predicted_under(&plan, (remembered, inputs), &conditions);
+    let foreseen = |inputs| Report::predicted_under(&plan, inputs, &conditions);
+    let PlanOptions { inputs: all, remembered, in_passes, .. } = *options;
     Ok(Planned {
         choices: chosen.collect(),
         widths: Widths::of(plan.graph(), &model.graph),
         sources: if options.explain { sources } else { Vec::new() },
         alternatives,
-        report: foreseen(options.inputs, options.remembered),
-        also: options
-            .also
-            .iter()
-            .map(|&(inputs, remembered)| foreseen(inputs, remembered))
-            .collect(),
+        report: foreseen(Inputs { all, remembered, in_passes }),
+        also: options.also.iter().copied().map(foreseen).collect(),
     })
 }
 

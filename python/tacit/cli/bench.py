@@ -240,6 +240,9 @@ def decoder(
     if (passed := content.get("per_pass")) is not None:
         shown = f"{passed['seconds']:.1f} s, {passed['bytes'] / 1e6:.0f} MB and {passed['rounds']:.0f} rounds"
         typer.echo(f"{content['pass']} tokens of a prompt at once {shown}")
+        drafted = content["per_drafted_pass"]
+        shown = f"{drafted['seconds']:.1f} s, {drafted['bytes'] / 1e6:.0f} MB and {drafted['rounds']:.0f} rounds"
+        typer.echo(f"{content['pass']} tokens with a draft {shown}")
     mean = content["planned"]["mean_per_token"]
     shown = f"{mean['bytes'] / 1e6:.1f} MB and {mean['rounds']:.0f} rounds"
     typer.echo(f"with what is prepared for several tokens together, each of an answer {shown}")

@@ -8,11 +8,16 @@ import typer
 from tacit.cli.options import AsJson, ModelFile
 from tacit.cli.pair import PairOptions
 from tacit.cli.remote import RemoteOptions
+from tacit.cli.writing import Drafted, draft_of, draft_pass, text_of
 from tacit.data.examples import Examples
+from tacit.errors import MisuseError
 from tacit.measure import evaluation, tables
 from tacit.measure.quality import Metric
+from tacit.measure.writing import Answers
 from tacit.model import Model
 from tacit.report import terminal
+from tacit.session.drafts import Guesses
+from tacit.session.pair import Pair
 
 
 def evaluate(
@@ -57,6 +62,7 @@ def evaluate(
             "model's answers of up to N tokens. Without it the lines themselves are.",
         ),
     ] = None,
+    draft: Drafted = None,
     json: AsJson = False,
 ) -> None:
     """Measure accuracy on labelled data, in float, in integers or in a private run.
@@ -73,7 +79,7 @@ def evaluate(
     --inputs, --workers at a time; what breaks off is tried again, and --results keeps what is done.
 
     Of language models compiled with --context: how often the best next token is the float model's, and how well both
-    foresee the texts (perplexity).
+    foresee the texts (perplexity). With --answers and --draft: how many tokens a run of --pass P tokens writes.
 
     Of rows of a table with --target: accuracy, area under the ROC curve, log loss and the statistic of Kolmogorov and
     Smirnov of classifiers; root mean square error, mean absolute error and R2 of estimates.
@@ -85,9 +91,21 @@ def evaluate(
         if isinstance(given, Examples) and kept:
             content = tables.evaluate(mode, pair, given, tables.Columns(target, expected), advance)
         else:
-            reference = evaluation.Reference(source, metric, answers)
+            reference = evaluation.Reference(source, metric, looked_at(pair, answers, draft))
             content = evaluation.evaluate(mode, pair, given, reference, advance)
     if json:
         terminal.emit_json(content)
     else:
         terminal.show_run(content)
+
+
+def looked_at(pair: Pair, answers: int | None, draft: str | None) -> Answers | None:
+    """Answers of a language model, and what guesses them; raises `MisuseError` for a draft without answers."""
+    if answers is None:
+        if draft is not None:
+            raise MisuseError("--draft guesses answers: give --answers N too")
+        return None
+    if draft is None:
+        return Answers(answers)
+    found = draft_of(draft, text_of(pair.model))
+    return Answers(answers, Guesses(found, draft_pass(found) if pair.pass_inputs == 1 else pair.pass_inputs))

@@ -5,7 +5,7 @@ from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, made, show_prediction
 from tacit.cli.rows import RowOptions
-from tacit.cli.writing import TOKENS, Asked, Prompt, Seed, Temperature, Tokens, write
+from tacit.cli.writing import TOKENS, Asked, Drafted, Prompt, Seed, Temperature, Tokens, draft_of, text_of, write
 from tacit.data.inputs import read
 from tacit.errors import MisuseError
 from tacit.model import Model
@@ -24,6 +24,7 @@ def run(
     tokens: Tokens = TOKENS,
     temperature: Temperature = 0.0,
     seed: Seed = None,
+    draft: Drafted = None,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
 
@@ -34,7 +35,8 @@ def run(
     if prompt is not None:
         if inputs or text:
             raise MisuseError("--prompt stands alone: leave inputs and --text out")
-        write(compiled, options, Asked(prompt, tokens, temperature, seed), json)
+        guesses = None if draft is None else draft_of(draft, text_of(compiled))
+        write(compiled, options, Asked(prompt, tokens, temperature, seed, guesses), json)
         return
     wanted = compiled.wanted._replace(kept=rows.kept)
     given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)

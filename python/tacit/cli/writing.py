@@ -3,17 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tacit.cli.options import AsJson, ModelFile
 from tacit.cli.pair import PlannedPairOptions
+from tacit.data import corpus
 from tacit.data.text import Text
 from tacit.errors import MisuseError, TacitError
 from tacit.model import Model
 from tacit.report import terminal
 from tacit.session.client import Session
+from tacit.session.drafts import Draft, NGrams
 from tacit.session.generate import Piece, runs
 from tacit.session.network import parse
 from tacit.session.pair import Pair
@@ -21,6 +24,8 @@ from tacit.session.sampling import HOTTEST
 
 TOKENS = 32
 MOST_TOKENS = 4096
+NGRAMS = "ngrams"
+"""The value of --draft that names no file."""
 LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
 LINK = "lan"
@@ -28,6 +33,10 @@ LINK = "lan"
 FAR_SECONDS = 0.005
 """From this round trip on prompts are read in passes."""
 FAR_PASS = 16
+DRAFT_PASS = 4
+"""Tokens of a run with a draft: the last one that is known, and guesses."""
+MODEL_PASS = 8
+"""The same where a model guesses, which is right more often."""
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
@@ -41,17 +50,29 @@ Temperature = Annotated[
     ),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Draw the same tokens again. Default: noise of the system's.")]
+Drafted = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        metavar="ngrams|TEXTS.txt|MODEL",
+        help="Of a language model with --context: guess what follows, and have --pass P tokens read at once (4 by "
+        "itself, 8 with a model). ngrams: as the text or the package's own texts went on before; TEXTS.txt: as these "
+        "lines do, too; MODEL: a public model of the same tokens, a directory or a .gguf file, which the client runs "
+        "in the clear.",
+    ),
+]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text with a language model.")]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A prompt, how many tokens of an answer are wanted, and how they are drawn."""
+    """A prompt, how many tokens of an answer are wanted, how they are drawn, and what guesses them."""
 
     prompt: str
     tokens: int = TOKENS
     temperature: float = 0.0
     seed: int | None = None
+    draft: Draft | None = None
 
 
 @dataclass
@@ -69,7 +90,13 @@ class Answer:
     def fields(self) -> dict[str, Any]:
         """The answer for JSON."""
         tokens = [
-            {"token": piece.token, "seconds": piece.seconds, "bytes": piece.bytes, "rounds": piece.rounds}
+            {
+                "token": piece.token,
+                "seconds": piece.seconds,
+                "bytes": piece.bytes,
+                "rounds": piece.rounds,
+                "drafted": piece.drafted,
+            }
             for piece in self.pieces
         ]
         return {"prompt": self.prompt, "text": self.text, "tokens": tokens}
@@ -80,7 +107,9 @@ class Answer:
         seconds = sum(piece.seconds for piece in self.pieces) / count
         total = sum(piece.bytes for piece in self.pieces) / count
         rounds = sum(piece.rounds for piece in self.pieces) / count
-        return f"{len(self.pieces)} tokens, each {seconds:.1f} s, {total / 1e6:.1f} MB and {rounds:.0f} rounds"
+        guessed = sum(piece.drafted for piece in self.pieces)
+        rightly = f" ({guessed} of them guessed rightly)" if guessed else ""
+        return f"{len(self.pieces)} tokens{rightly}, each {seconds:.1f} s, {total / 1e6:.1f} MB and {rounds:.0f} rounds"
 
 
 def text_of(model: Model) -> Text:
@@ -90,12 +119,37 @@ def text_of(model: Model) -> Text:
     return model.text
 
 
-def suited_pass(options: PlannedPairOptions, text: Text) -> int:
-    """How many tokens of a prompt are read at once, where nobody says: one by one where rounds take little time."""
+def suited_pass(options: PlannedPairOptions, text: Text, draft: Draft | None = None) -> int:
+    """How many tokens are read at once, where nobody says.
+
+    With a draft a few. Without one those of a prompt are read one by one where rounds take little time.
+    """
     stepped = text.decoding is not None and text.decoding.steps is not None
-    if options.pass_inputs is not None or options.network is None or options.offline or not stepped:
+    if options.pass_inputs is not None or options.offline or not stepped:
         return options.pass_inputs or 1
-    return FAR_PASS if parse(options.network).round_trip_seconds >= FAR_SECONDS else 1
+    if draft is not None:
+        return draft_pass(draft)
+    is_far = options.network is not None and parse(options.network).round_trip_seconds >= FAR_SECONDS
+    return FAR_PASS if is_far else 1
+
+
+def draft_pass(draft: Draft) -> int:
+    """How many tokens a run reads with a draft, where nobody says."""
+    return DRAFT_PASS if isinstance(draft, NGrams) else MODEL_PASS
+
+
+def draft_of(named: str, text: Text) -> Draft:
+    """What guesses, by the value of --draft.
+
+    Raises `MisuseError` for a file that does not exist, and for a model whose tokens are others.
+    """
+    if named != NGRAMS and not named.endswith(".txt"):
+        # Models are read by packages that a client without a draft does not need.
+        from tacit.session.draft_model import DraftModel
+
+        return DraftModel.of(Path(named), text)
+    texts = [*corpus.own(), *(() if named == NGRAMS else corpus.load(Path(named)).texts)]
+    return NGrams(text.plain.encode(one, add_special_tokens=False).ids for one in texts)
 
 
 def planned_for_link(pair: Pair) -> Pair:
@@ -104,13 +158,13 @@ def planned_for_link(pair: Pair) -> Pair:
 
 
 @contextmanager
-def opened(options: PlannedPairOptions, model: Model, inputs: int) -> Iterator[Session]:
+def opened(options: PlannedPairOptions, model: Model, inputs: int, at_once: int) -> Iterator[Session]:
     """A session of both parties on this machine, in which the client learns the next token and nothing else.
 
-    Layers run as is soonest done in a local network, where no other one is named.
+    Layers run as is soonest done in a local network, where no other one is named, and passes have `at_once` tokens.
     """
     patience = max(options.timeout, PATIENCE_SECONDS)
-    options = replace(options, reveal=LEARNT, timeout=patience, pass_inputs=suited_pass(options, text_of(model)))
+    options = replace(options, reveal=LEARNT, timeout=patience, pass_inputs=at_once)
     pair = planned_for_link(options.planned(model))
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
@@ -120,7 +174,9 @@ def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
     """The answer to a prompt, shown while it is written; an error shows what there is before it is raised."""
     answer = Answer(asked.prompt)
     try:
-        for piece in session.generate(text, asked.prompt, asked.tokens, asked.temperature, asked.seed):
+        for piece in session.generate(
+            text, asked.prompt, asked.tokens, asked.temperature, asked.seed, draft=asked.draft
+        ):
             answer.pieces.append(piece)
             if not json:
                 typer.echo(piece.text, nl=False)
@@ -137,7 +193,9 @@ def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
 def write(model: Model, options: PlannedPairOptions, asked: Asked, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
-    with opened(options, model, runs(text, asked.prompt, asked.tokens, suited_pass(options, text))) as session:
+    at_once = suited_pass(options, text, asked.draft)
+    inputs = runs(text, asked.prompt, asked.tokens, at_once, asked.draft is not None)
+    with opened(options, model, inputs, at_once) as session:
         answer = answered(session, text, asked, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})
@@ -151,6 +209,7 @@ def chat(
     tokens: Tokens = TOKENS,
     temperature: Temperature = 0.0,
     seed: Seed = None,
+    draft: Drafted = None,
     json: AsJson = False,
 ) -> None:
     """Talk to a private language model on this machine: client and server as two processes over TLS.
@@ -160,9 +219,13 @@ def chat(
     """
     compiled = Model(model)
     text = text_of(compiled)
-    with opened(options, compiled, MOST_TOKENS) as session:
+    guesses = None if draft is None else draft_of(draft, text)
+    at_once = suited_pass(options, text, guesses)
+    with opened(options, compiled, MOST_TOKENS * (1 if guesses is None else at_once), at_once) as session:
         for line in prompts(json):
-            answer = answered(session, text, Asked(line, tokens, temperature, seed), json)
+            answer = answered(session, text, Asked(line, tokens, temperature, seed, guesses), json)
+            if isinstance(guesses, NGrams):
+                guesses.learn([*text.prompt(line), *(piece.token for piece in answer.pieces)])
             if json:
                 terminal.emit_json({**answer.fields(), "complete": True})
             else:

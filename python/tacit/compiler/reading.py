@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +99,7 @@ def of_text(
     options: "Options", graph: Source, text: Text, x: NDArray[np.float32] | None
 ) -> tuple["Options", NDArray[np.float32], tuple[float, float] | None]:
     """Options, calibration inputs and range of the input, where it is known, of a model that reads text."""
-    texts = given(options.reading, text.pooling == "classes") or own_texts()
+    texts = given(options.reading, text.pooling == "classes") or corpus.own()
     tables = [graph.weights[node.operation["weight"]] for node in graph.nodes if node.operation["op"] == "Embedding"]
     bits = options.activation_bits or (DECODER_BITS if text.decoding else TEXT_BITS)
     weight_bits = options.weight_bits or TEXT_WEIGHT_BITS
@@ -137,12 +136,6 @@ def given(reading: Reading | None, in_pairs: bool) -> Sequence[str]:
     if reading is None:
         return ()
     return reading.pairs if in_pairs and reading.pairs else reading.texts
-
-
-def own_texts() -> tuple[str, ...]:
-    """Thirty texts of various lengths that come with the package."""
-    with as_file(files("tacit") / "assets" / "calibration_texts.txt") as path:
-        return corpus.load(path).texts
 
 
 def own_labels(source: Path) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,12 @@ class Corpus:
 def is_text(path: Path) -> bool:
     """Whether the name is that of a file of text."""
     return path.suffix.lower() in ENDINGS
+
+
+def own() -> tuple[str, ...]:
+    """Thirty texts of various lengths that come with the package."""
+    with as_file(files("tacit") / "assets" / "calibration_texts.txt") as path:
+        return load(path).texts
 
 
 def load(path: Path, classes: Sequence[str] = ()) -> Corpus:

@@ -46,17 +46,24 @@ class Steps:
             return {"context": self.context, "places": self.places}
         return {"context": self.context, "width": self.width, "base": self.base, "unit": self.unit}
 
-    def placed(self, token: int, before: int, beginning: int) -> NDArray[np.float32]:
+    def placed(
+        self, token: int, before: int, beginning: int, seen: Sequence[bool] | None = None
+    ) -> NDArray[np.float32]:
         """An input (rows, 1) of the `token` with `before` tokens between it and the beginning.
 
         Below the token are cosines and sines of its position, or the number of a learned one, and what it attends to:
-        1 for the beginning, for as many of the last `context` tokens as there are, and for itself. Raises `MisuseError`
-        for a position that was not learned.
+        1 for the beginning, for those of the last `context` entries that are `seen`, of which the last is the newest,
+        and for itself. Without `seen` the entries are those of the tokens before it. Raises `MisuseError` for a
+        position that was not learned.
         """
-        last = min(before, self.context)
-        mask = [np.ones(beginning), np.zeros(self.context - last), np.ones(last + 1)]
+        last = ([True] * before if seen is None else list(seen))[-self.context :]
+        mask = [np.ones(beginning), np.zeros(self.context - len(last)), np.array(last, np.float64), np.ones(1)]
         rows = np.concatenate([[token], *self.position(beginning + before), *mask])
         return rows[:, None].astype(np.float32)
+
+    def room(self, tokens: int, beginning: int) -> int:
+        """How many tokens have a position behind so many."""
+        return self.places - beginning - tokens if self.places else MOST_CONTEXT
 
     def position(self, place: int) -> list[NDArray[np.float64]]:
         """What an input says of the position of its token."""

@@ -14,6 +14,7 @@ from tacit.measure.machine import machine
 from tacit.model import Progress
 from tacit.session.generate import Cost, cost_of
 from tacit.session.pair import Pair
+from tacit.session.terms import Inputs
 
 MANY = 64
 """Tokens of which the mean cost is planned: as many as a plan prepares layers for, or several times as many."""
@@ -26,7 +27,8 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     follow, and `per_token` have the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and
     rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
     those of the plan. `mean_per_token` of the plan is the mean over so many tokens of an answer that what is prepared
-    for several together is in it. With passes two of them come first, of which the second is `per_pass`. Raises
+    for several together is in it. With passes two of them come first, of which the second is `per_pass`, and two of
+    another session have results, as with a draft: `per_drafted_pass` is the second of those. Raises
     `MisuseError` for a model without steps, or whose context is not `context` where that is given, and for passes of
     no more tokens than are measured one by one.
     """
@@ -56,9 +58,10 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
             seconds.append(monotonic() - began)
             if progress is not None:
                 progress(done + 1, total)
-    sessions = [(1, 1), (tokens + 1, tokens + 1), (total, tokens + 1), (1 + MANY, 1)]
-    sessions = [(lead + inputs, lead + remembered) for inputs, remembered in sessions]
-    sessions += [(at_once, at_once), (lead, lead)] if lead else []
+    sessions = [Inputs(1, 1), Inputs(tokens + 1, tokens + 1), Inputs(total, tokens + 1), Inputs(1 + MANY, 1)]
+    sessions = [Inputs(lead + inputs.all, lead + inputs.remembered) for inputs in sessions]
+    sessions += [Inputs(at_once, at_once), Inputs(lead, lead)] if lead else []
+    sessions += [Inputs(inputs, in_passes=True) for inputs in (at_once, lead)] if lead else []
     foreseen = [cost_of(planned) for planned in pair.predicted_of(sessions)]
     read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
     many = foreseen[0], foreseen[3]
@@ -66,9 +69,12 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     wanted = [read, written]
     passed: dict[str, Any] = {}
     if lead:
-        spent.append(Cost.between(passes[0][0], passes[1][0]))
-        wanted.append(Cost.between(*foreseen[4:6]))
-        passed = {"pass": at_once, "per_pass": {**each(spent[2], 1), "seconds": passes[1][1]}}
+        drafted = checked(pair, random_steps(text, lead))
+        spent += [Cost.between(first[0], second[0]) for first, second in (passes, drafted)]
+        wanted += [Cost.between(*foreseen[at : at + 2]) for at in (4, 6)]
+        fields = zip(("per_pass", "per_drafted_pass"), spent[2:], (passes, drafted), strict=True)
+        passed = {"pass": at_once}
+        passed |= {field: {**each(cost, 1), "seconds": runs[1][1]} for field, cost, runs in fields}
     return {
         "bench": "decoder",
         "machine": machine(),
@@ -91,6 +97,17 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         },
         "exact": spent == wanted,
     }
+
+
+def checked(pair: Pair, x: np.ndarray[Any, np.dtype[np.float32]]) -> list[tuple[Cost, float]]:
+    """Costs of the session behind each pass over the inputs `x` (N, rows, 1), as with a draft, and seconds of each."""
+    runs = []
+    with pair.server() as server, pair.dial(server).session(len(x)) as session:
+        for at in range(0, len(x), pair.pass_inputs):
+            began = monotonic()
+            made = session.predict(x[at : at + pair.pass_inputs]).report
+            runs.append((cost_of(made), monotonic() - began))
+    return runs
 
 
 def each(cost: Cost, tokens: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from tacit.errors import MisuseError
 from tacit.measure import quality, similarity, writing
 from tacit.measure.quality import Metric
 from tacit.measure.similarity import reader
-from tacit.measure.writing import CHANCE
+from tacit.measure.writing import CHANCE, Answers
 from tacit.model import Model, Progress
 from tacit.report import metrics
 from tacit.report.metrics import Values
@@ -25,11 +25,11 @@ MEASURES = ("f1", "matthews", "pearson", "spearman", "label_rmse", "label_r2")
 
 
 class Reference(NamedTuple):
-    """The float model that results are compared with, and how; of language models its `answers` of so many tokens."""
+    """The float model that results are compared with, and how; of language models its `answers`."""
 
     source: Path | None = None
     metric: Metric = "auto"
-    answers: int | None = None
+    answers: Answers | None = None
 
 
 ALONE = Reference()

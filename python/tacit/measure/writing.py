@@ -14,12 +14,10 @@ from tacit.compiler.reading import Reading
 from tacit.data.decoding import Decoding
 from tacit.data.text import Text
 from tacit.errors import MisuseError
-from tacit.importers.architectures.config import Config
-from tacit.importers.architectures.graph import Weights
-from tacit.importers.architectures.llama_floats import logits
+from tacit.importers.architectures.floats import Floats
 from tacit.importers.gguf.directory import as_directory
-from tacit.importers.huggingface import load
 from tacit.model import Model, Progress, processors
+from tacit.session.drafts import Guesses, runs_of
 
 CHANCE = 0
 """Where the rounding of the default protocols begins to be drawn."""
@@ -31,6 +29,13 @@ class Following(NamedTuple):
 
     tokens: tuple[int, ...]
     given: int
+
+
+class Answers(NamedTuple):
+    """The float model's best answers to prompts, of so many tokens at most, and what guesses them."""
+
+    tokens: int
+    guesses: Guesses | None = None
 
 
 class Foretold(NamedTuple):
@@ -61,37 +66,42 @@ class Foretold(NamedTuple):
 
 
 def evaluate(
-    model: Model, texts: Sequence[str], source: Path, answers: int | None = None, progress: Progress | None = None
+    model: Model,
+    texts: Sequence[str],
+    source: Path,
+    answers: Answers | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Positions of texts under the float model in `source`, the interpreter, and the interpreter with drawn rounding.
 
     Each text stands behind the beginning of all prompts, by itself; what does not fit the model's context is a text of
     its own. With `answers` texts are prompts instead, and the positions are those of the float model's own best
-    answers, of at most so many tokens each, with the token that stops an answer.
+    answers, with the token that stops an answer.
 
     `agreement` and `stochastic_agreement` are the parts of positions at which the best token is the float model's,
     `perplexity`, `stochastic_perplexity` and `float_perplexity` the exponentials of the mean of -log p of the token
-    that follows. Raises `MisuseError` for a model that reads no text step by step.
+    that follows. `draft` has the tokens of all answers, the runs that write them with `answers.guesses`, and tokens
+    of a run. Raises `MisuseError` for a model that reads no text step by step.
     """
     text = model.text
     if text is None or text.decoding is None or text.decoding.steps is None:
         raise MisuseError(f"{model.path} does not write token by token; compile a language model with --context N")
     began, around = monotonic(), Reading(prefix=text.decoding.before, suffix=text.decoding.after)
     with as_directory(source) as folder:
-        architecture, config, stored = load(folder)
-        prepared = architecture.prepare(config, stored)
-        weights = {name: prepared[name] for name in prepared}
-        floats = Floats(config, weights, prompting(folder, around).tokens)
+        floats = Floats.of(folder, prompting(folder, around).tokens)
         if answers is None:
             read = [text.plain.encode(one, add_special_tokens=False).ids for one in texts]
             size = len(text.decoding.cut(range(text.decoding.steps.context + 1)))
             looked = [piece for ids in read for piece in pieces(ids, size)]
         else:
-            looked = [floats.answered(text.prompt(one), answers, text.decoding) for one in texts]
+            looked = [answered(floats, text.prompt(one), answers.tokens, text.decoding) for one in texts]
         looked = [one for one in looked if len(one.tokens) > one.given]
         if not looked:
             raise MisuseError("the texts have no position at which a token follows another; give longer ones")
-        wanted = Foretold.joined(floats.foretold(one) for one in looked)
+        drafted = {} if answers is None else guessed(answers, looked)
+        wanted = Foretold.joined(
+            Foretold.of(floats.logits(one.tokens[:-1], floats.begun()).astype(np.float64), one) for one in looked
+        )
     done = [0]
 
     def run(task: tuple[Following, int | None]) -> Foretold:
@@ -114,8 +124,19 @@ def evaluate(
         "perplexity": exact.perplexity,
         "stochastic_perplexity": drawn.perplexity,
         "float_perplexity": wanted.perplexity,
+        **drafted,
         "seconds": monotonic() - began,
     }
+
+
+def guessed(answers: Answers, looked: Sequence[Following]) -> dict[str, Any]:
+    """How many runs write the answers with what guesses them, where something does."""
+    if answers.guesses is None:
+        return {}
+    pairs = [(one.tokens[: one.given], one.tokens[one.given :]) for one in looked]
+    runs = sum(runs_of(answers.guesses, *pair) for pair in pairs)
+    tokens = sum(len(answer) for _, answer in pairs)
+    return {"draft": {"pass": answers.guesses.at_once, "tokens": tokens, "runs": runs, "tokens_per_run": tokens / runs}}
 
 
 def pieces(tokens: Sequence[int], size: int) -> list[Following]:
@@ -130,26 +151,11 @@ def foretold(model: Model, text: Text, following: Following, seed: int | None) -
     return Foretold.of(model.real(model.simulate(x, seed=seed)), following)
 
 
-class Floats:
-    """The float model behind the beginning of all prompts."""
-
-    def __init__(self, config: Config, weights: Weights, beginning: Sequence[int]) -> None:
-        """Keys and values of the beginning are computed once."""
-        self.config, self.weights = config, weights
-        self.kept: dict[str, NDArray[np.float32]] = {}
-        if beginning:
-            logits(config, weights, beginning, self.kept)
-
-    def foretold(self, following: Following) -> Foretold:
-        """What the float model foretells of a text."""
-        found = logits(self.config, self.weights, following.tokens[:-1], dict(self.kept))
-        return Foretold.of(found.astype(np.float64), following)
-
-    def answered(self, prompt: Sequence[int], most: int, decoding: Decoding) -> Following:
-        """A prompt with its best answer: at most so many tokens that have a position, or up to one that stops."""
-        kept, tokens, read = dict(self.kept), list(prompt), 0
-        longest = len(decoding.cut(range(len(prompt) + most)))
-        while len(tokens) < longest and (read == 0 or tokens[-1] not in decoding.stops):
-            tokens.append(int(logits(self.config, self.weights, tokens[read:], kept)[-1].argmax()))
-            read = len(tokens) - 1
-        return Following(tuple(tokens), len(prompt))
+def answered(floats: Floats, prompt: Sequence[int], most: int, decoding: Decoding) -> Following:
+    """A prompt with the float model's best answer: at most so many tokens, or up to one that stops."""
+    kept, tokens, read = floats.begun(), list(prompt), 0
+    longest = len(decoding.cut(range(len(prompt) + most)))
+    while len(tokens) < longest and (read == 0 or tokens[-1] not in decoding.stops):
+        tokens.append(int(floats.logits(tokens[read:], kept)[-1].argmax()))
+        read = len(tokens) - 1
+    return Following(tuple(tokens), len(prompt))

@@ -204,6 +204,11 @@ def writing_lines(report: dict[str, Any]) -> Iterator[str]:
         f"perplexity: {report['perplexity']:.3f}, {report['stochastic_perplexity']:.3f} with stochastic rounding; "
         f"of the float model {report['float_perplexity']:.3f}"
     )
+    if (draft := report.get("draft")) is not None:
+        yield (
+            f"with the draft {draft['runs']} runs of {draft['pass']} tokens write the answers' {draft['tokens']}: "
+            f"{draft['tokens_per_run']:.2f} a run"
+        )
 
 
 def similarity_lines(report: dict[str, Any]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.importers.source import Part
 from tacit.model import Progress
+from tacit.session.drafts import Draft
 from tacit.session.generate import Manner, Piece, generate
 from tacit.session.patience import timeouts
 from tacit.session.reveal import BUCKET, buckets
@@ -337,8 +338,15 @@ class Session:
         self.core.remember(floats(x))
         return self.report
 
-    def generate(
-        self, text: Text, prompt: str, tokens: int, temperature: float = 0.0, seed: int | None = None
+    def generate(  # noqa: PLR0913 (one parameter per choice)
+        self,
+        text: Text,
+        prompt: str,
+        tokens: int,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        *,
+        draft: Draft | None = None,
     ) -> Iterator[Piece]:
         """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
 
@@ -346,14 +354,18 @@ class Session:
         session's inputs, and of a model with steps each token of the prompt but the last. Where the server runs with
         `--pass P`, prompts are read P tokens at a time, and what fills up a run counts as tokens.
         Tokens are the best ones, or samples of the softmax over a `temperature` above 0: by noise of the client's,
-        which the server does not see, and which a `seed` repeats.
+        which the server does not see, and which a `seed` repeats. What a `draft` guesses to follow, such as
+        `tacit.session.drafts.NGrams()`, is read with the last token, P tokens in each run of `--pass P`; the text is
+        that of the model all the same, and the client learns the best token behind wrong guesses too.
         Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
         the text so far.
         """
         plan, sampling = self.report["plan"], Sampling(temperature, seed)
         output = plan["graph"]["tensors"][plan["graph"]["output"]]
         sampling.check(output["format"]["scale"] * ADDED_PART * 2.0 ** (output["format"]["bits"] - 1))
-        manner = Manner(self.remember, int(plan["settings"].get("pass", 1)), math.prod(output["shape"]), sampling)
+        manner = Manner(
+            self.remember, int(plan["settings"].get("pass", 1)), math.prod(output["shape"]), sampling, draft
+        )
         return generate(self.predict, text, prompt, tokens, manner)
 
     @property

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.decoding import Decoding
+from tacit.data.decoding import Decoding, Steps
 from tacit.data.text import Text
 from tacit.errors import MisuseError
+from tacit.session.drafts import Draft, agreed
 from tacit.session.sampling import Sampling
 
 
@@ -37,7 +38,7 @@ FEW = 4
 """Fewer inputs than this part of a pass do not fill one up."""
 
 Step = Callable[..., Written]
-"""Runs one input (1, *shape), with noise (tokens,) for the numbers of all tokens where there is some."""
+"""Runs one input (1, *shape), or those of a pass, with noise (N * tokens,) for all numbers where there is some."""
 Remember = Callable[[NDArray[np.float32]], Any]
 """Runs one input (1, *shape), or those of a pass, only for keys and values."""
 
@@ -47,7 +48,7 @@ class Piece:
     """A token that was written, the text that it adds, and what it took.
 
     Bytes and rounds are of both directions; those of the first token include the setup of the session, and the prompt's
-    steps.
+    steps. A token that was `drafted` came with the one before it, in whose cost it is.
     """
 
     token: int
@@ -55,6 +56,7 @@ class Piece:
     seconds: float
     bytes: int
     rounds: int
+    drafted: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,65 +64,126 @@ class Manner:
     """How an answer is written.
 
     All tokens of a prompt but the last go to `remember`, of a model with steps, `at_once` in a pass; without it to
-    the step as well. `sampling` draws each token, of so many `tokens` that there are.
+    the step as well. `sampling` draws each token, of so many `tokens` that there are. With a `draft` every run reads
+    `at_once` tokens, of which the last ones are guessed.
     """
 
     remember: Remember | None = None
     at_once: int = 1
     tokens: int = 0
     sampling: Sampling = field(default_factory=Sampling)
+    draft: Draft | None = None
 
 
 def generate(step: Step, text: Text, prompt: str, tokens: int, manner: Manner | None = None) -> Iterator[Piece]:
     """The answer to a prompt, at most so many tokens of it, each as soon as it is known.
 
     It ends at a token that stops, after which `step` is not called again. Raises `MisuseError` for a model that
-    writes no text, and what `step` raises: the pieces that came before are the text so far.
+    writes no text, for a draft of one without passes, and what `step` raises: the pieces that came before are the text
+    so far.
     """
     if text.decoding is None:
         raise MisuseError("the model writes no text; compile one for the next token (...ForCausalLM, or a .gguf file)")
     if tokens < 1:
         raise MisuseError(f"--tokens is 1 or more, not {tokens}")
     manner = manner or Manner()
+    if manner.draft is not None and manner.at_once == 1:
+        raise MisuseError("a draft needs runs of several tokens: a model with --context, and a server with --pass")
     ids, said, spent = text.prompt(prompt), "", Cost(0, 0)
-    start, read = len(ids), 0
-    for _ in range(tokens):
+    start = len(ids)
+    reader = Reader(step, text, text.decoding, manner)
+    while len(ids) < start + tokens:
         began = monotonic()
-        *before, last = text.inputs(unread(text, text.decoding, ids, read))
-        for x in passes(np.array(before), manner.at_once if manner.remember else 1):
-            (manner.remember or step)(x)
-        noise = manner.sampling.noise(manner.tokens)
-        made = step(last[None]) if noise is None else step(last[None], noise)
-        token, total, read = int(made.classes[0]), cost_of(made.report), len(ids)
-        if token in text.decoding.stops:
-            return
-        ids.append(token)
-        whole = str(text.encoder.decode(ids[start:], skip_special_tokens=True))
-        # A character of several tokens is shown when it is complete.
-        whole = whole.rstrip("\ufffd")
-        new, said = (whole[len(said) :], whole) if whole.startswith(said) else ("", said)
-        yield Piece(token, new, monotonic() - began, *Cost.between(spent, total))
-        spent = total
+        for place, token in enumerate(reader.read(ids)[: start + tokens - len(ids)]):
+            if token in text.decoding.stops:
+                return
+            ids.append(token)
+            whole = str(text.encoder.decode(ids[start:], skip_special_tokens=True))
+            # A character of several tokens is shown when it is complete.
+            whole = whole.rstrip("\ufffd")
+            new, said = (whole[len(said) :], whole) if whole.startswith(said) else ("", said)
+            seconds, cost = (0.0, Cost(0, 0)) if place else (monotonic() - began, Cost.between(spent, reader.spent))
+            yield Piece(token, new, seconds, *cost, drafted=place > 0)
+        spent = reader.spent
 
 
-def unread(text: Text, decoding: Decoding, ids: Sequence[int], read: int) -> NDArray[np.float32]:
-    """Inputs (N, rows, sequence) behind the first `read` tokens: the last window, or a step for each token."""
-    every = decoding.inputs(ids, text.sequence, text.pad)
-    return every if decoding.steps is None else every[read:]
+class Reader:
+    """What a session has read of a text, and which of the keys and values that it keeps belong to that."""
 
+    def __init__(self, step: Step, text: Text, decoding: Decoding, manner: Manner) -> None:
+        """Begin a text: what the session has read before is not part of it."""
+        self.step, self.text, self.decoding, self.manner = step, text, decoding, manner
+        self.done, self.spent = 0, Cost(0, 0)
+        self.seen: list[bool] = []
 
-def passes(x: NDArray[np.float32], at_once: int) -> Iterator[NDArray[np.float32]]:
-    """Inputs (N, *shape) in runs of `at_once` each, and of one where a few are left.
+    def read(self, ids: Sequence[int]) -> list[int]:
+        """The best token behind the tokens `ids`, of which more have come since the last call, and more with a draft.
 
-    Inputs that fill the first run up are copies of the first one. What they leave of keys and values nobody attends to:
-    each token attends to those of its own text.
-    """
-    fill = filled(len(x), at_once) - len(x)
-    x = np.concatenate([np.repeat(x[:1], fill, axis=0), x])
-    while len(x):
-        count = at_once if len(x) >= at_once else 1
-        yield x[:count]
-        x = x[count:]
+        What follows the first one is what was guessed and the model says too, and the token behind that.
+        """
+        if self.decoding.steps is None:
+            return self.learn(self.text.inputs(self.decoding.inputs(ids, self.text.sequence, self.text.pad)))
+        if not ids:
+            raise MisuseError("a prompt needs at least one token")
+        if self.manner.draft is not None:
+            return self.read_on(ids, self.manner.draft)
+        self.remember(ids[self.done : -1], self.manner.at_once if self.manner.remember else 1)
+        return self.learn(self.inputs(self.decoding.steps, ids[self.done :]))
+
+    def read_on(self, ids: Sequence[int], draft: Draft) -> list[int]:
+        """The same by passes alone, the last of which has guesses behind the tokens `ids`."""
+        steps, at_once = self.steps(), self.manner.at_once
+        unread = len(ids) - self.done
+        self.remember(ids[self.done :][: (unread - 1) // at_once * at_once], at_once)
+        known = ids[self.done :]
+        room = min(at_once - len(known), steps.room(len(ids), self.decoding.beginning))
+        proposed = draft.propose(ids, room) if room > 0 else []
+        fill = at_once - len(known) - len(proposed)
+        found = self.learn(self.inputs(steps, [*known, *proposed], fill))[fill + len(known) - 1 :]
+        right = agreed(proposed, found)
+        self.forget(len(proposed) - right)
+        return found[: right + 1]
+
+    def remember(self, tokens: Sequence[int], at_once: int) -> None:
+        """Read tokens of which nobody learns what follows, as many as a pass has `at_once`.
+
+        Inputs that fill the first pass up are copies of the first one, whose keys and values nobody attends to. A few
+        that are left go one by one.
+        """
+        fill = filled(len(tokens), at_once) - len(tokens)
+        while tokens:
+            count = at_once - fill if len(tokens) + fill >= at_once else 1
+            (self.manner.remember or self.step)(self.inputs(self.steps(), tokens[:count], fill))
+            tokens, fill = tokens[count:], 0
+
+    def learn(self, x: NDArray[np.float32]) -> list[int]:
+        """The tokens behind inputs (N, rows, columns)."""
+        noise = self.manner.sampling.noise(len(x) * self.manner.tokens)
+        made = self.step(x) if noise is None else self.step(x, noise)
+        self.spent = cost_of(made.report)
+        return [int(token) for token in made.classes]
+
+    def inputs(self, steps: Steps, tokens: Sequence[int], fill: int = 0) -> NDArray[np.float32]:
+        """Inputs (fill + N, rows, 1) of the tokens that come next, behind so many copies of the first of them."""
+        placed = []
+        for token, place, own in [
+            *[(tokens[0], self.done, False)] * fill,
+            *((token, self.done + at, True) for at, token in enumerate(tokens)),
+        ]:
+            placed.append(steps.placed(token, place, self.decoding.beginning, self.seen))
+            self.seen.append(own)
+        self.done += len(tokens)
+        return self.text.inputs(np.stack(placed))
+
+    def forget(self, count: int) -> None:
+        """The last `count` tokens that were read are not part of the text."""
+        self.done -= count
+        self.seen[len(self.seen) - count :] = [False] * count
+
+    def steps(self) -> Steps:
+        """How one token becomes an input."""
+        assert self.decoding.steps is not None
+        return self.decoding.steps
 
 
 def filled(inputs: int, at_once: int) -> int:
@@ -129,8 +192,10 @@ def filled(inputs: int, at_once: int) -> int:
     return inputs if left * FEW < at_once else inputs - left + at_once
 
 
-def runs(text: Text, prompt: str, tokens: int, at_once: int = 1) -> int:
-    """How many inputs of a session an answer of so many tokens takes."""
+def runs(text: Text, prompt: str, tokens: int, at_once: int = 1, drafted: bool = False) -> int:
+    """How many inputs of a session an answer of so many tokens takes; `drafted`, where no guess is right."""
+    if drafted:
+        return (tokens + (len(text.prompt(prompt)) - 1) // at_once) * at_once
     return tokens + remembered(text, prompt, at_once)
 
 

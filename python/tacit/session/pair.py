@@ -18,7 +18,7 @@ from tacit.errors import MisuseError, TacitError, TransportError
 from tacit.model import Model, Progress
 from tacit.session.client import TIMEOUT_SECONDS, Client, Prediction
 from tacit.session.reveal import Reveal
-from tacit.session.terms import Terms
+from tacit.session.terms import Inputs, Terms
 from tacit.session.usage import Usage
 
 START_SECONDS = 600.0
@@ -94,21 +94,17 @@ class Pair:
             keep_keys=False,
         )
 
-    def predicted(self, inputs: int, remembered: int = 0) -> dict[str, Any]:
-        """What `tacit plan` says of a session with so many inputs, on one thread.
+    def predicted(self, inputs: int, remembered: int = 0, in_passes: bool = False) -> dict[str, Any]:
+        """What `tacit plan` says of a session with these inputs (see `Inputs`), on one thread."""
+        return self.predicted_of([Inputs(inputs, remembered, in_passes)])[0]
 
-        The first `remembered` of them are only for what the model's states become.
-        """
-        return self.predicted_of([(inputs, remembered)])[0]
-
-    def predicted_of(self, sessions: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
-        """What `predicted` says of sessions with so many inputs and so many of them remembered, by one plan."""
-        (inputs, remembered), *also = sessions
-        terms = replace(self.terms(inputs), remembered=remembered, also=tuple(also))
-        first = self.model.plan(terms)
+    def predicted_of(self, sessions: Sequence[Inputs]) -> list[dict[str, Any]]:
+        """What `predicted` says of several sessions, by one plan."""
+        inputs, *also = sessions
+        first = self.model.plan(replace(self.terms(inputs), also=tuple(also)))
         return [{field: planned[field] for field in FORESEEN} for planned in (first, *first.get("also", []))]
 
-    def terms(self, inputs: int) -> Terms:
+    def terms(self, inputs: Inputs) -> Terms:
         """What a session with so many inputs is planned by."""
         network = self.network or self.link
         terms = Terms(self.reveal, self.ot, network, self.offline, self.batch or 1, self.protocols, inputs)
@@ -116,7 +112,7 @@ class Pair:
 
     def suited_batch(self, inputs: int) -> int:
         """Inputs of a run of a session with so many, where nobody said how many: one, if runs are preprocessed."""
-        return self.model.suited_batch(self.terms(inputs)) if inputs > 1 and not self.offline else 1
+        return self.model.suited_batch(self.terms(Inputs(inputs))) if inputs > 1 and not self.offline else 1
 
     def server(self) -> AbstractContextManager["ServerProcess"]:
         """A server process that listens; killed on the way out if it still runs."""

@@ -1,18 +1,29 @@
 """What a session is planned by, as options of commands and of the core."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.measure import calibration
 from tacit.session.reveal import Reveal
+
+
+class Inputs(NamedTuple):
+    """How many inputs a session has `all` together.
+
+    So many `remembered` of them come first and are only for a model's states. The others come one by one, or, as with a
+    draft of what a language model writes, `in_passes`.
+    """
+
+    all: int
+    remembered: int = 0
+    in_passes: bool = False
 
 
 @dataclass(frozen=True)
 class Terms:
     """What a server offers: options of `tacit serve` by name, and how many inputs there will be.
 
-    `inputs` are those of one run unless given, and `remembered` of them come first and are only for a model's states;
-    `also` are both numbers of further sessions whose costs are asked for.
+    `inputs` are one, or a batch, unless given; `also` are those of further sessions whose costs are asked for.
     `pass_inputs` are those of a run of several that follow each other, 1 where there are no such runs.
     `network` is loopback, lan, wan or RTTms,Mbps. `protocols` is auto (of least predicted time on the network), plain
     (what needs no link), measured (on the link to each client, which only a server can), or one way for all layers
@@ -27,9 +38,8 @@ class Terms:
     offline: int = 0
     batch: int = 1
     protocols: str = "auto"
-    inputs: int | None = None
-    remembered: int = 0
-    also: tuple[tuple[int, int], ...] = ()
+    inputs: Inputs | None = None
+    also: tuple[Inputs, ...] = ()
     post_quantum: bool = False
     pass_inputs: int = 1
 
@@ -40,11 +50,11 @@ class Terms:
         settings: dict[str, Any] = {"reveal": revealed.pop("reveal"), "ot": self.ot, "batch": batch}
         settings |= {"pass": several(self.pass_inputs)} if self.pass_inputs != 1 else {}
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
-        inputs = self.batch if self.inputs is None else self.inputs
-        short: dict[str, Any] = {"remembered": self.remembered} if self.remembered else {}
-        short |= {"also": self.also} if self.also else {}
+        inputs = self.inputs or Inputs(self.batch)
         known = options(self.protocols, self.network or "loopback")
-        return {"settings": settings, "network": self.network, "inputs": inputs, **short, **revealed, **known}
+        asked: dict[str, Any] = {"inputs": inputs.all, "remembered": inputs.remembered, "in_passes": inputs.in_passes}
+        asked |= {"also": [one._asdict() for one in self.also]}
+        return {"settings": settings, "network": self.network, **asked, **revealed, **known}
 
 
 def options(protocols: str, network: str | None) -> dict[str, Any]:

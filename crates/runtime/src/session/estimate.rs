@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use mpc::Demand;
 use pricing::{Unit, Work};
+use serde::Deserialize;
 use wire::{Cost, Phase};
 
 use super::handshake;
@@ -30,6 +31,25 @@ const SESSION_BYTES: u64 = 24 << 20;
 /// Time of the lattice half of base OTs, in times of a setup without it.
 const LATTICE: f64 = 1.2;
 
+/// The inputs of a session whose costs are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Inputs {
+    /// All of them.
+    pub all: usize,
+    /// How many of them come first and are only for what the graph keeps, where the plan has such runs.
+    pub remembered: usize,
+    /// Whether the others come in passes too, where the plan has these, as long as there are enough of them.
+    pub in_passes: bool,
+}
+
+impl Inputs {
+    /// So many, of which all results are wanted, one after another.
+    pub const fn of(all: usize) -> Self {
+        Self { all, remembered: 0, in_passes: false }
+    }
+}
+
 impl Plan {
     /// Runs of a session with `inputs` inputs; the last may lack some.
     pub(crate) fn runs(&self, inputs: usize) -> usize {
@@ -53,12 +73,11 @@ impl Plan {
 
     /// What a session with `inputs` inputs takes, part by part in its order.
     pub(crate) fn parts(&self, inputs: usize) -> Vec<Part> {
-        self.parts_behind(0, inputs)
+        self.parts_of(Inputs::of(inputs))
     }
 
-    /// What a session takes whose first `remembered` inputs of `inputs` are only for what the graph
-    /// keeps, part by part in its order.
-    pub(crate) fn parts_behind(&self, remembered: usize, inputs: usize) -> Vec<Part> {
+    /// What a session with these inputs takes, part by part in its order.
+    pub(crate) fn parts_of(&self, inputs: Inputs) -> Vec<Part> {
         let sessions = if self.settings().post_quantum { 1.0 + LATTICE } else { 1.0 };
         let work = Work::of(Unit::Session, sessions) + keys::work(self);
         let mut schedules = Schedules::new(self.settings().sourcing());
@@ -73,7 +92,7 @@ impl Plan {
             parts.extend(ahead::costs(self.begins(), &mut schedules));
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
-        let runs = self.kinds(remembered, inputs);
+        let runs = self.kinds(inputs);
         self.run_parts(&runs, &mut schedules, &mut parts);
         if let Some(first) = parts.get_mut(1) {
             first.spent.work += Work::of(Unit::Start, 1.0);
@@ -81,14 +100,19 @@ impl Plan {
         parts
     }
 
-    /// The kinds of the runs of a session whose first `remembered` inputs of `inputs` are only for what the
-    /// graph keeps: those go in passes as long as there are enough of them.
-    fn kinds(&self, remembered: usize, inputs: usize) -> Vec<Kind> {
-        let (remembered, all) = (self.runs(remembered), self.runs(inputs));
+    /// The kinds of the runs of a session with these inputs: those that are only for what the graph keeps go
+    /// in passes as long as there are enough of them.
+    fn kinds(&self, inputs: Inputs) -> Vec<Kind> {
+        let (remembered, all) = (self.runs(inputs.remembered), self.runs(inputs.all));
         let pass = self.pass().map_or(usize::MAX, |pass| pass.settings().batch());
-        let (passes, alone) = (remembered / pass, remembered % pass);
         let whole = all.saturating_sub(remembered);
-        let runs = [(Kind::StatesPass, passes), (Kind::States, alone), (Kind::Whole, whole)];
+        let together = if inputs.in_passes { whole / pass } else { 0 };
+        let runs = [
+            (Kind::StatesPass, remembered / pass),
+            (Kind::States, remembered % pass),
+            (Kind::WholePass, together),
+            (Kind::Whole, whole - together.saturating_mul(pass)),
+        ];
         runs.into_iter().flat_map(|(kind, count)| repeat_n(kind, count)).collect()
     }
 

@@ -4,6 +4,7 @@
 use super::*;
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner::{self, Conditions, Planning, Rates};
+use crate::session::estimate::Inputs;
 use crate::session::handshake;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
@@ -97,8 +98,9 @@ fn the_planner_saves_rounds_on_slow_links_and_bytes_on_thin_ones() {
     let model = network(&mut rng, Rounding::Stochastic);
     let settings = Settings::default();
     let plain = Plan::new(model.graph.clone(), settings).unwrap();
-    let predicted =
-        |plan: &Plan, link| Report::predicted_under(plan, (0, 1), &conditions(Some(link))).total;
+    let predicted = |plan: &Plan, link| {
+        Report::predicted_under(plan, Inputs::of(1), &conditions(Some(link))).total
+    };
     let slow = Link::new(0.2, 1e9).unwrap();
     let thin = Link::new(0.0, 1e6).unwrap();
     for link in [slow, thin] {
@@ -207,7 +209,7 @@ fn a_link_that_is_measured_gets_the_plan_that_suits_it() {
     assert!(offers.is_measured());
     let links = [Link::LOOPBACK, Link::LAN, Link::WAN, Link::new(0.2, 1e7).unwrap()];
     let seconds = |plan: &Plan, link| {
-        let total = Report::predicted_under(plan, (0, 1), &conditions(Some(link))).total;
+        let total = Report::predicted_under(plan, Inputs::of(1), &conditions(Some(link))).total;
         total.seconds.unwrap()
     };
     let [near, .., far] = links;

@@ -4,6 +4,7 @@
 use super::planned::{conditions, run_plan};
 use super::*;
 use crate::planner::{self, Planning, Rates, Widths};
+use crate::session::estimate::Inputs;
 use graph::ops::Extend;
 use wire::Link;
 
@@ -134,7 +135,7 @@ fn plans_for_links_to_be_measured_have_each_its_own_graph() {
         let alone = alone.plan(&narrow, Settings::default().planned_for(Some(link))).unwrap();
         let offered = offers.plan(offers.suited(Some(link)), false).unwrap();
         let seconds = |plan: &Plan| {
-            let total = Report::predicted_under(plan, (0, 1), &conditions(Some(link))).total;
+            let total = Report::predicted_under(plan, Inputs::of(1), &conditions(Some(link))).total;
             total.seconds.unwrap()
         };
         assert!(seconds(offered) <= 1.0001 * seconds(&alone));

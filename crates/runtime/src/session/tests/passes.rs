@@ -5,6 +5,7 @@ use graph::Model;
 use super::*;
 use crate::plan::Reveal;
 use crate::plan::options::OptionsByStep;
+use crate::session::estimate::Inputs;
 use crate::tests::decoder::{INPUT, WIDTH, decoder};
 use crate::tests::states::recurrent;
 
@@ -85,13 +86,34 @@ fn a_prompt_that_is_read_in_passes_costs_what_is_planned() {
     };
     let want: Vec<Vec<i64>> = clear(&model, &values).iter().skip(7).map(label).collect();
     assert_eq!(results, want);
-    super::remembered::costs_as_planned(&plan, (7, 9), reports);
+    let inputs = Inputs { remembered: 7, ..Inputs::of(9) };
+    super::remembered::costs_as_planned(&plan, inputs, reports);
     let alone = Settings { pass: None, ..settings(Reveal::Label) };
     let alone = Plan::new(model.graph, alone).unwrap();
     let rounds = |plan: &Plan| {
-        plan.parts_behind(7, 9).iter().map(|part| part.spent.cost).collect::<wire::Cost>().rounds
+        plan.parts_of(inputs).iter().map(|part| part.spent.cost).collect::<wire::Cost>().rounds
     };
     assert!(2 * rounds(&plan) < rounds(&alone) + 2 * rounds(&alone) / 9 * 5, "{}", rounds(&plan));
+}
+
+/// Runs that check what a client guesses to follow: passes of which it learns all labels.
+#[test]
+fn passes_with_results_cost_what_is_planned() {
+    let mut rng = Random::seeded(55);
+    let model = decoder(2, Rounding::Exact);
+    let values = text(&mut rng, 10);
+    let plan = Plan::chosen(model.graph.clone(), settings(Reveal::Label), OptionsByStep::default());
+    let plan = plan.unwrap();
+    let calls = [(true, 3), (false, 3), (false, 3), (false, 1)];
+    let (results, reports) = session((&model, &plan), &values, &calls);
+    let want = clear(&model, &values).into_iter().skip(3);
+    let want: Vec<Vec<i64>> = want.map(|row| vec![super::remembered::label(&row)]).collect();
+    assert_eq!(results, want);
+    let inputs = Inputs { all: 10, remembered: 3, in_passes: true };
+    let planned = super::remembered::costs_as_planned(&plan, inputs, reports);
+    let alone = Inputs { in_passes: false, ..inputs };
+    let alone: wire::Cost = plan.parts_of(alone).iter().map(|part| part.spent.cost).collect();
+    assert!(2 * planned.rounds < alone.rounds, "{} {}", planned.rounds, alone.rounds);
 }
 
 /// Keys and values that came in passes are opened on masks by the first run of one token behind them.
@@ -142,7 +164,8 @@ fn products_on_masks_of_several_runs_go_on_behind_passes() {
         let others = others.sum::<f64>() / (want.len() - 1) as f64;
         assert!(4.0 * error < others, "off by {error} where inputs differ by {others}");
         if calls.first() == Some(&(true, 3)) {
-            super::remembered::costs_as_planned(&plan, (3, 6), reports);
+            let inputs = Inputs { remembered: 3, ..Inputs::of(6) };
+            super::remembered::costs_as_planned(&plan, inputs, reports);
         }
     }
 }

@@ -6,11 +6,12 @@ use wire::Message;
 use crate::plan::Reveal;
 use crate::plan::kind::Kind;
 use crate::plan::options::OptionsByStep;
+use crate::session::estimate::Inputs;
 use crate::tests::states::{recurrent, values};
 
 const INPUT: [usize; 1] = [4];
 
-fn label(row: &[i64]) -> i64 {
+pub(super) fn label(row: &[i64]) -> i64 {
     let first = row.iter().enumerate().max_by_key(|(at, value)| (**value, std::cmp::Reverse(*at)));
     first.map(|(at, _)| at as i64).unwrap()
 }
@@ -35,18 +36,18 @@ fn inputs_that_are_only_remembered_change_states_alone() {
             (results, open.finish().unwrap().clone())
         });
         assert_eq!(results, want, "{settings:?}");
-        let planned = costs_as_planned(&plan, (3, 6), [report, server.unwrap()]);
+        let planned = costs_as_planned(
+            &plan,
+            Inputs { remembered: 3, ..Inputs::of(6) },
+            [report, server.unwrap()],
+        );
         assert!(planned.bytes() < plan.cost(6).bytes() || offline > 0);
     }
 }
 
-/// What `inputs` inputs cost of which the first `remembered` are only remembered, as both parties report it.
-pub(super) fn costs_as_planned(
-    plan: &Plan,
-    (remembered, inputs): (usize, usize),
-    of: [Report; 2],
-) -> wire::Cost {
-    let parts = plan.parts_behind(remembered, inputs).into_iter();
+/// What inputs cost, as both parties report it.
+pub(super) fn costs_as_planned(plan: &Plan, inputs: Inputs, of: [Report; 2]) -> wire::Cost {
+    let parts = plan.parts_of(inputs).into_iter();
     let planned: wire::Cost = parts.map(|part| part.spent.cost).collect();
     for report in of {
         let bytes = report.total.bytes;
@@ -81,9 +82,10 @@ fn layers_are_prepared_for_several_runs_before_the_first_of_them() {
         (results, open.finish().unwrap().clone())
     });
     assert_eq!(results, want);
-    let planned = costs_as_planned(&plan, (3, 9), [report, server.unwrap()]);
+    let inputs = Inputs { remembered: 3, ..Inputs::of(9) };
+    let planned = costs_as_planned(&plan, inputs, [report, server.unwrap()]);
     let plainly: wire::Cost =
-        plain.parts_behind(3, 9).into_iter().map(|part| part.spent.cost).collect();
+        plain.parts_of(inputs).into_iter().map(|part| part.spent.cost).collect();
     assert!(planned.bytes() < plainly.bytes(), "{planned:?} {plainly:?}");
     let stored = Settings { offline: NonZeroU32::new(2), ..settings };
     assert!(Plan::chosen(model.graph, stored, options.clone()).is_err());
