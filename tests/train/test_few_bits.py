@@ -102,6 +102,33 @@ def test_the_command_says_how_to_compile(tmp_path):
     assert (content["weight_bits"], content["activation_bits"], content["inputs"]) == (4, 4, len(y))
     assert 0.8 < content["top1"] <= 1
     assert output.is_file()
+    assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
+    x, y = bright_or_dark()
+    source, kept = sensible_network(tmp_path / "relu.onnx"), tmp_path / "kept"
+    monkeypatch.setattr(few_bits, "KEPT_EVERY", 2)
+    monkeypatch.setattr(few_bits, "moved", lambda x, random: x + torch.rand((), generator=random) / 10)
+    how = few_bits.Training(epochs=2, images=True)
+    whole = few_bits.learn(source, x, y, BITS, how).state_dict()
+    inner, calls = few_bits.distance, []
+
+    def stopped(*given):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return inner(*given)
+
+    how = how._replace(checkpoint=kept)
+    monkeypatch.setattr(few_bits, "distance", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        few_bits.learn(source, x, y, BITS, how)
+    assert torch.load(kept, weights_only=True)["done"] == 2
+    again = few_bits.learn(source, x, y, BITS, how).state_dict()
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    with pytest.raises(MisuseError, match="another training"):
+        few_bits.learn(source, x, y, (3, 2), how)
 
 
 def test_pools_are_those_of_the_source(tmp_path):

@@ -91,7 +91,8 @@ class BitsOptions:
 def bits_command(options: BitsOptions, json: AsJson = False) -> None:
     """Train a network with weights and activations of few bits, and write it as ONNX.
 
-    Compile the result with the same --weight-bits and --activation-bits. Needs PyTorch: `pip install tacit[train]`.
+    Compile the result with the same --weight-bits and --activation-bits. The same command goes on with a training that
+    was stopped. Needs PyTorch: `pip install tacit[train]`.
     """
     try:
         from tacit_lab.train.few_bits_command import few_bits

@@ -40,9 +40,13 @@ def median(measure: Callable[[], dict[str, Any]], repeat: int, progress: Progres
 
 
 def commit() -> str | None:
-    """The commit of the checkout this package lies in, `-dirty` with local changes; None elsewhere."""
+    """The commit of the checkout this package lies in, `-dirty` with local changes; None elsewhere.
+
+    Results that are stored and pages, in which they are shown, are no changes of what is measured.
+    """
     here = ["git", "-C", str(Path(__file__).parent)]
-    changes = [*here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)bench/results"]
+    apart = [":(top,exclude)bench/results", ":(top,exclude,glob)**/*.md"]
+    changes = [*here, "status", "--porcelain", "--untracked-files=no", "--", ":/", *apart]
     try:
         head, changed = (
             subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

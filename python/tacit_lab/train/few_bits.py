@@ -31,12 +31,20 @@ BOUND_QUANTILE = 0.999
 """Share of activations that the first bounds let through."""
 
 
+KEPT_EVERY = 100
+"""Batches between two checkpoints."""
+
+
 class Training(NamedTuple):
-    """Passes over the data, the largest learning rate, and whether inputs are pictures, to be shifted and mirrored."""
+    """Passes over the data, the largest learning rate, and whether inputs are pictures, to be shifted and mirrored.
+
+    The state of a training is kept in the file `checkpoint` until it is over, and training goes on with what is there.
+    """
 
     epochs: int = 8
     rate: float = 5e-4
     images: bool = False
+    checkpoint: Path | None = None
 
 
 class FewBits(Trainable):
@@ -143,7 +151,10 @@ def learn(
     bits: tuple[int, int],
     how: Training,
 ) -> FewBits:
-    """Train on inputs `x` (N, *shape) with class numbers `y` (N,); `bits` are those of weights and of activations."""
+    """Train on inputs `x` (N, *shape) with class numbers `y` (N,); `bits` are those of weights and of activations.
+
+    Raises `MisuseError` for a checkpoint of another training.
+    """
     torch.manual_seed(1)
     graph = import_onnx(source)
     model, teacher = FewBits(graph, bits), FewBits(graph, None)
@@ -153,9 +164,13 @@ def learn(
     steps = max(1, how.epochs * (len(inputs) // BATCH))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=how.rate, total_steps=steps, pct_start=0.1)
     random = torch.Generator().manual_seed(1)
+    state = State(model, optimiser, schedule, random, f"{source.name}, {bits}, {how.epochs} epochs of {len(inputs)}")
+    begun = state.read(how.checkpoint)
     model.train()
     with terminal.progress("train") as advance:
         for done, chosen in enumerate(batches(len(inputs), how.epochs)):
+            if done < begun:
+                continue
             seen = moved(inputs[chosen], random) if how.images else inputs[chosen]
             loss = distance(model(seen), teacher, seen, labels[chosen])
             optimiser.zero_grad()
@@ -163,8 +178,48 @@ def learn(
             optimiser.step()
             schedule.step()
             advance(done + 1, steps)
+            if how.checkpoint is not None and (done + 1) % KEPT_EVERY == 0:
+                state.write(how.checkpoint, done + 1)
     model.eval()
     return model
+
+
+class State(NamedTuple):
+    """What a training needs to go on as if it had not been stopped, and what it is a training of."""
+
+    model: FewBits
+    optimiser: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+    random: torch.Generator
+    of: str
+
+    def write(self, path: Path, done: int) -> None:
+        """Keep the state behind so many batches; a kill leaves the file before or this one."""
+        content = {
+            "of": self.of,
+            "done": done,
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "random": self.random.get_state(),
+        }
+        part = path.with_name(f"{path.name}.part")
+        torch.save(content, part)
+        part.replace(path)
+
+    def read(self, path: Path | None) -> int:
+        """Go on with the state in a file, if it is there; gives the batches that are done."""
+        if path is None or not path.is_file():
+            return 0
+        content = torch.load(path, weights_only=True)
+        if content["of"] != self.of:
+            raise MisuseError(f"{path} is of another training ({content['of']}); remove it")
+        self.model.load_state_dict(content["model"])
+        self.optimiser.load_state_dict(content["optimiser"])
+        self.schedule.load_state_dict(content["schedule"])
+        self.random.set_state(content["random"])
+        done: int = content["done"]
+        return done
 
 
 def distance(logits: Tensor, teacher: FewBits, x: Tensor, labels: Tensor) -> Tensor:

@@ -20,9 +20,11 @@ def few_bits(options: BitsOptions, json: bool) -> None:
     if options.images and examples.x.ndim != 4:
         raise MisuseError(f"--images shifts pictures (N, channels, height, width); {options.data} has none")
     bits = (options.weight_bits, options.activation_bits)
-    how = Training(options.epochs, options.rate, options.images)
+    checkpoint = options.output.with_name(f"{options.output.name}.checkpoint")
+    how = Training(options.epochs, options.rate, options.images, checkpoint)
     trained = learn(options.model, examples.x, examples.y, bits, how)
     onnx.save(as_onnx(trained), options.output)
+    checkpoint.unlink(missing_ok=True)
     content = {
         "output": str(options.output),
         "weight_bits": options.weight_bits,
