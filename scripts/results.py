@@ -77,12 +77,14 @@ def pages() -> Iterator[Command]:
 
 
 STEPS = {
-    "operations": Step("single operations and kernels (`make bench`)", 25, (("make", "bench"),)),
-    "linear": Step("linear layers one by one", 8, (script("sweep_linear"),)),
-    "networks": Step("accuracy and cost of networks for images", 45, (script("real_networks"),)),
-    "encoders": Step("accuracy and cost of encoders", 25, (script("real_encoders", "--sentences", "10"),)),
+    "operations": Step("single operations and kernels (`make bench`)", 5, (("make", "bench"),)),
+    "linear": Step("linear layers one by one", 1, (script("sweep_linear"),)),
+    "networks": Step("accuracy and cost of networks for images", 14, (script("real_networks"),)),
+    "encoders": Step("accuracy and cost of encoders", 10, (script("real_encoders", "--sentences", "10"),)),
     "planner": Step(
-        "the plan beside fixed settings and other suites", 45, (script("planner_matrix", "--skip-slow", "--calibrate"),)
+        "the plan beside fixed settings and other suites",
+        70,
+        (script("planner_matrix", "--skip-slow", "--calibrate", "--repeat", "2"),),
     ),
     "papers": Step(
         "tables that take longer than a quick one may",

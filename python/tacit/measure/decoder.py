@@ -69,7 +69,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     wanted = [read, written]
     passed: dict[str, Any] = {}
     if lead:
-        drafted = checked(pair, random_steps(text, lead))
+        drafted = drafted_passes(pair, random_steps(text, lead))
         spent += [Cost.between(first[0], second[0]) for first, second in (passes, drafted)]
         wanted += [Cost.between(*foreseen[at : at + 2]) for at in (4, 6)]
         fields = zip(("per_pass", "per_drafted_pass"), spent[2:], (passes, drafted), strict=True)
@@ -99,7 +99,7 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     }
 
 
-def checked(pair: Pair, x: np.ndarray[Any, np.dtype[np.float32]]) -> list[tuple[Cost, float]]:
+def drafted_passes(pair: Pair, x: np.ndarray[Any, np.dtype[np.float32]]) -> list[tuple[Cost, float]]:
     """Costs of the session behind each pass over the inputs `x` (N, rows, 1), as with a draft, and seconds of each."""
     runs = []
     with pair.server() as server, pair.dial(server).session(len(x)) as session:
