@@ -211,7 +211,7 @@ def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:
 
 
 def newest_peers(entries: dict[str, Any]) -> list[str]:
-    """Networks beside SPU, of one machine and one commit."""
+    """Networks beside SPU."""
     shown = ("mnist", "resnet20", "resnet18", "minilm", "bert-layer", "gpt2-block")
     return peers_block({name: entries[name] for name in shown if name in entries})
 
