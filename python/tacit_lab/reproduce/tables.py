@@ -42,6 +42,7 @@ from tacit_lab.reproduce.trees import tables as tree_tables
 from tacit_lab.reproduce.ufo import figure_13, figure_16, figure_17, figure_18
 from tacit_lab.reproduce.ufo import table_4 as ufo_table_4
 from tacit_lab.reproduce.ufo import table_5 as ufo_table_5
+from tacit_lab.reproduce.ufo_minionn import minionn
 from tacit_lab.reproduce.ufo_networks import RESNET18, auto_bits, figure_14, figure_15
 from tacit_lab.reproduce.ufo_networks import table_6 as ufo_table_6
 
@@ -229,6 +230,13 @@ TABLES = {
         (CIFAR, CALIBRATION, RESNET20, STORED_TRADEOFF),
         (CIFAR, CALIBRATION, HUNDRED, RESNET20, RESNET32, RESNET32_HUNDRED, STORED_TRADEOFF),
         figure=figures.tradeoffs,
+    ),
+    "ufo-minionn": Table(
+        "UFO, figure 14: MiniONN",
+        "MiniONN's network of CIFAR-10 at 4 bits, rounded and trained",
+        minionn,
+        Minutes(0.5, 6),
+        (CIFAR, CALIBRATION, MINIONN),
     ),
     "ufo-figure15": Table(
         "UFO, figures 14 and 15",
