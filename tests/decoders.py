@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
+from tacit.compiler.compiler import Options, compile_model
+from tacit.compiler.reading import Reading
+from tacit.data.text import Text
+from tacit.model import Model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 WIDTH, HEADS, GROUPS, INNER, VOCABULARY, LAYERS = 32, 4, 2, 64, 256, 2
@@ -74,6 +78,19 @@ def directory(folder: Path, biased: bool = False, **changed: Any) -> Path:
     save_file({f"model.{name}": value for name, value in weights(biased).items()}, folder / "model.safetensors")
     tokenizer().save(str(folder / "tokenizer.json"))
     return folder
+
+
+def compiled(folder: Path, context: int) -> Model:
+    """The model `tiny.tacit` of the directory `tiny` in a folder: it reads token by token, and rounds exactly."""
+    reading = Reading(prefix=PREFIX, suffix=SUFFIX, context=context)
+    compile_model(directory(folder / "tiny"), folder / "tiny.tacit", options=Options(rounding="exact", reading=reading))
+    return Model(folder / "tiny.tacit")
+
+
+def text_of(model: Model) -> Text:
+    """How the model's prompts become inputs."""
+    assert model.text is not None
+    return model.text
 
 
 def text(value: str) -> bytes:

@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from decoders import PREFIX, SUFFIX, directory
+from decoders import compiled, directory, text_of
 from numpy.typing import NDArray
 from tacit.cli.application import app
-from tacit.compiler.compiler import Options, compile_model
-from tacit.compiler.reading import Reading
-from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.measure.writing import Answers, evaluate
 from tacit.model import Model
@@ -29,16 +26,7 @@ CONTEXT, PROMPT, TOKENS, AT_ONCE = 48, "seventeen", 9, 4
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """A compiled decoder that rounds exactly."""
-    folder = tmp_path_factory.mktemp("drafts")
-    reading = Reading(prefix=PREFIX, suffix=SUFFIX, context=CONTEXT)
-    compile_model(directory(folder / "tiny"), folder / "tiny.tacit", options=Options(rounding="exact", reading=reading))
-    return Model(folder / "tiny.tacit")
-
-
-def text_of(model: Model) -> Text:
-    """How the model's prompts become inputs."""
-    assert model.text is not None
-    return model.text
+    return compiled(tmp_path_factory.mktemp("drafts"), CONTEXT)
 
 
 class Interpreter:

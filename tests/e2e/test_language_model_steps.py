@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from decoders import PREFIX, SUFFIX, directory
+from decoders import PREFIX, SUFFIX, compiled, text_of
 from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.float_model import FloatModel
 from tacit.compiler.reading import Reading
-from tacit.data.text import Text, read
+from tacit.data.text import read
 from tacit.errors import MisuseError
 from tacit.importers.architectures.llama_floats import logits
 from tacit.importers.huggingface import load
@@ -22,16 +22,7 @@ CONTEXT, PROMPT, TOKENS = 8, "one", 6
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     """A compiled decoder that rounds exactly."""
-    folder = tmp_path_factory.mktemp("steps")
-    reading = Reading(prefix=PREFIX, suffix=SUFFIX, context=CONTEXT)
-    compile_model(directory(folder / "tiny"), folder / "tiny.tacit", options=Options(rounding="exact", reading=reading))
-    return Model(folder / "tiny.tacit")
-
-
-def text_of(model: Model) -> Text:
-    """How the model's prompts become inputs."""
-    assert model.text is not None
-    return model.text
+    return compiled(tmp_path_factory.mktemp("steps"), CONTEXT)
 
 
 def test_the_float_model_of_steps_is_the_decoder(model: Model) -> None:
