@@ -11,6 +11,7 @@ from tacit.fleet.simulation.prices import Prices
 
 MODES = ("cold", "warm")
 SIDES = {"Tacit": "tacit", "SPU": "spu"}
+PRICES = Prices()
 WANTED_BYTES = 4.0
 WANTED_SECONDS = 5.0
 
@@ -45,7 +46,7 @@ class Ratio:
         return f"FAIL: {', '.join(found)}" if found else "PASS"
 
 
-def median(costs: Sequence[Cost], prices: Prices = Prices()) -> dict[str, Any]:  # noqa: B008 (it is frozen)
+def median(costs: Sequence[Cost], prices: Prices = PRICES) -> dict[str, Any]:
     """The cost of median time (of two the shorter), with the seconds of all.
 
     Where it is known what the server sent, `dollars_per_thousand` are the server's for 1,000 sessions: of its

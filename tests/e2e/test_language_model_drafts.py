@@ -91,7 +91,7 @@ def test_guesses_change_nothing_but_the_number_of_runs(model: Model) -> None:
 
 def test_drafts_change_no_sample_of_a_given_noise(model: Model) -> None:
     class Same(Sampling):
-        """The same noise for every token."""
+        """Draws the same noise for every token."""
 
         def noise(self, count: int) -> NDArray[np.float32]:
             one = np.random.default_rng(3).gumbel(size=256).astype(np.float32) * 4

@@ -129,6 +129,8 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path, mon
     assert all(torch.equal(whole[name], again[name]) for name in whole)
     with pytest.raises(MisuseError, match="another training"):
         few_bits.learn(source, x, y, (3, 2), how)
+    with pytest.raises(MisuseError, match="another training"):
+        few_bits.learn(source, x, y, BITS, how._replace(rate=1e-3))
 
 
 def test_pools_are_those_of_the_source(tmp_path):

@@ -36,7 +36,7 @@ FAR_PASS = 16
 DRAFT_PASS = 4
 """Tokens of a run with a draft: the last one that is known, and guesses."""
 MODEL_PASS = 8
-"""The same where a model guesses, which is right more often."""
+"""Tokens of a run where a model guesses, which is right more often than n-grams are."""
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]

@@ -131,7 +131,7 @@ class Reader:
         return self.learn(self.inputs(self.decoding.steps, ids[self.done :]))
 
     def read_on(self, ids: Sequence[int], draft: Draft) -> list[int]:
-        """The same by passes alone, the last of which has guesses behind the tokens `ids`."""
+        """Give what `read` gives, by passes alone: the last of them has guesses behind the tokens `ids`."""
         steps, at_once = self.steps(), self.manner.at_once
         unread = len(ids) - self.done
         self.remember(ids[self.done :][: (unread - 1) // at_once * at_once], at_once)

@@ -164,7 +164,8 @@ def learn(
     steps = max(1, how.epochs * (len(inputs) // BATCH))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, max_lr=how.rate, total_steps=steps, pct_start=0.1)
     random = torch.Generator().manual_seed(1)
-    state = State(model, optimiser, schedule, random, f"{source.name}, {bits}, {how.epochs} epochs of {len(inputs)}")
+    of = f"{source.name}, {bits} bits, {how.epochs} epochs of {len(inputs)}, rate {how.rate}, images {how.images}"
+    state = State(model, optimiser, schedule, random, of)
     begun = state.read(how.checkpoint)
     model.train()
     with terminal.progress("train") as advance:
