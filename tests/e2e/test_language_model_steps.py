@@ -132,6 +132,24 @@ def test_tokens_are_drawn_by_noise_of_the_client(model: Model) -> None:
     assert written != numbers.argmax(axis=1).tolist()
 
 
+def test_tokens_are_cut_off_by_a_client_that_learns_all_numbers(model: Model) -> None:
+    text, pair = text_of(model), Pair(model, reveal="output")
+    with pair.server() as server, pair.dial(server).session(runs(text, PROMPT, TOKENS)) as session:
+        pieces = session.generate(text, PROMPT, TOKENS, 2.0, 5, top_k=3, top_p=0.9)
+        written = [piece.token for piece in pieces]
+    ids = [*text.prompt(PROMPT), *written]
+    assert text.decoding is not None
+    x = text.inputs(text.decoding.inputs(ids[:-1], 1, 0))
+    numbers, sampling = model.real(model.simulate(x))[-len(written) :], Sampling(2.0, 5, 3, 0.9)
+    assert [sampling.choose(row[None])[0] for row in numbers] == written
+    labels = Pair(model, reveal="label")
+    with labels.server() as server, labels.dial(server).session(runs(text, PROMPT, TOKENS)) as session:
+        with pytest.raises(MisuseError, match="--reveal output"):
+            next(iter(session.generate(text, PROMPT, TOKENS, 2.0, top_k=3)))
+        # Nothing was read, so the session goes on.
+        assert [*session.generate(text, PROMPT, TOKENS)]
+
+
 def test_layers_that_are_prepared_for_several_tokens_take_fewer_bytes(model: Model) -> None:
     text, tokens = text_of(model), 40
     alone, together = (Pair(model, reveal="label", protocols=protocols) for protocols in ("ahead", "ahead32"))

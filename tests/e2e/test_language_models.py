@@ -55,6 +55,15 @@ def test_text_is_written_token_by_token(model: Model) -> None:
     assert all(token["bytes"] > 0 and token["rounds"] > 0 for token in answer["tokens"])
 
 
+def test_tokens_are_cut_off_by_options_that_go_together(model: Model) -> None:
+    command = ["run", str(model.path), "--prompt", "two", "--tokens", "3", "--json", "--top-k", "1"]
+    shown = CliRunner().invoke(app, [*command, "--temperature", "1"])
+    assert shown.exit_code == 0, shown.output
+    # Only the best one is left.
+    assert [token["token"] for token in json.loads(shown.stdout)["tokens"]] == interpreted(model, "two", 3)
+    assert "--temperature above 0" in str(CliRunner().invoke(app, command).exception)
+
+
 def interpreted(model: Model, prompt: str, tokens: int) -> list[int]:
     """The tokens that the interpreter writes."""
     assert model.text is not None

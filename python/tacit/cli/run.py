@@ -5,7 +5,7 @@ from tacit.cli.options import AsJson, InputFiles, ModelFile, Strict, Texts
 from tacit.cli.pair import PlannedPairOptions
 from tacit.cli.results import logits, made, show_prediction
 from tacit.cli.rows import RowOptions
-from tacit.cli.writing import TOKENS, Asked, Drafted, Prompt, Seed, Temperature, Tokens, draft_of, text_of, write
+from tacit.cli.writing import TOKENS, Asked, Drafted, DrawOptions, Prompt, Tokens, draft_of, text_of, write
 from tacit.data.inputs import read
 from tacit.errors import MisuseError
 from tacit.model import Model
@@ -16,14 +16,13 @@ def run(
     model: ModelFile,
     options: PlannedPairOptions,
     rows: RowOptions,
+    drawn: DrawOptions,
     inputs: InputFiles = None,
     text: Texts = None,
     strict: Strict = False,
     json: AsJson = False,
     prompt: Prompt = None,
     tokens: Tokens = TOKENS,
-    temperature: Temperature = 0.0,
-    seed: Seed = None,
     draft: Drafted = None,
 ) -> None:
     """Try a private prediction on this machine: client and server as two processes over TLS.
@@ -36,7 +35,7 @@ def run(
         if inputs or text:
             raise MisuseError("--prompt stands alone: leave inputs and --text out")
         guesses = None if draft is None else draft_of(draft, text_of(compiled))
-        write(compiled, options, Asked(prompt, tokens, temperature, seed, guesses), json)
+        write(compiled, options, Asked(prompt, tokens, drawn, guesses), json)
         return
     wanted = compiled.wanted._replace(kept=rows.kept)
     given = read(inputs or [], text, wanted, compiled.preprocessing, compiled.text)

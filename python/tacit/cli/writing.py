@@ -20,7 +20,7 @@ from tacit.session.drafts import Draft, NGrams
 from tacit.session.generate import Piece, runs
 from tacit.session.network import parse
 from tacit.session.pair import Pair
-from tacit.session.sampling import HOTTEST
+from tacit.session.sampling import HOTTEST, Sampling
 
 TOKENS = 32
 MOST_TOKENS = 4096
@@ -28,6 +28,8 @@ NGRAMS = "ngrams"
 """The value of --draft that names no file."""
 LEARNT = "label"
 """What a client learns of the numbers of all tokens: which one is largest."""
+NUMBERS = "output"
+"""The same, where tokens that it draws are cut off: all numbers."""
 LINK = "lan"
 """What a session on this machine is planned for: a plan for loopback weighs bytes so little that it moves many more."""
 FAR_SECONDS = 0.005
@@ -40,16 +42,6 @@ MODEL_PASS = 8
 PATIENCE_SECONDS = 300.0
 """How long a party may work without a byte: to prepare for many tokens takes long, more so on a busy machine."""
 Tokens = Annotated[int, typer.Option("--tokens", min=1, max=MOST_TOKENS, help="Write at most so many tokens.")]
-Temperature = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=HOTTEST,
-        help="Draw tokens of a language model by softmax of their numbers over this, by noise of the client's that the "
-        "server does not see; 0: always the best one.",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Draw the same tokens again. Default: noise of the system's.")]
 Drafted = Annotated[
     str | None,
     typer.Option(
@@ -65,13 +57,52 @@ Prompt = Annotated[str | None, typer.Option("--prompt", help="Continue this text
 
 
 @dataclass(frozen=True)
+class DrawOptions:
+    """How tokens of a language model are drawn."""
+
+    temperature: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=HOTTEST,
+            help="Draw tokens of a language model by softmax of their numbers over this, by noise of the client's that "
+            "the server does not see; 0: always the best one.",
+        ),
+    ] = 0.0
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draw the same tokens again. Default: noise of the system's.")
+    ] = None
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            min=1,
+            help="Draw among the K best tokens. The client then learns the numbers of all tokens, not one token.",
+        ),
+    ] = None
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            min=0,
+            max=1,
+            help="Draw among the best tokens that have this share of the probability together. The client then learns "
+            "the numbers of all tokens.",
+        ),
+    ] = None
+
+    def sampling(self) -> Sampling:
+        """How tokens are drawn; raises `MisuseError` for options that do not go together."""
+        return Sampling(self.temperature, self.seed, self.top_k, self.top_p)
+
+
+@dataclass(frozen=True)
 class Asked:
     """A prompt, how many tokens of an answer are wanted, how they are drawn, and what guesses them."""
 
     prompt: str
     tokens: int = TOKENS
-    temperature: float = 0.0
-    seed: int | None = None
+    drawn: DrawOptions = DrawOptions()
     draft: Draft | None = None
 
 
@@ -158,13 +189,16 @@ def planned_for_link(pair: Pair) -> Pair:
 
 
 @contextmanager
-def opened(options: PlannedPairOptions, model: Model, inputs: int, at_once: int) -> Iterator[Session]:
+def opened(
+    options: PlannedPairOptions, model: Model, inputs: int, at_once: int, reveal: str = LEARNT
+) -> Iterator[Session]:
     """A session of both parties on this machine, in which the client learns the next token and nothing else.
 
-    Layers run as is soonest done in a local network, where no other one is named, and passes have `at_once` tokens.
+    Where `reveal` is "output" it learns the numbers of all tokens. Layers run as is soonest done in a local network,
+    where no other one is named, and passes have `at_once` tokens.
     """
     patience = max(options.timeout, PATIENCE_SECONDS)
-    options = replace(options, reveal=LEARNT, timeout=patience, pass_inputs=at_once)
+    options = replace(options, reveal=reveal, timeout=patience, pass_inputs=at_once)
     pair = planned_for_link(options.planned(model))
     with pair.server() as server, pair.dial(server).session(inputs) as session:
         yield session
@@ -174,8 +208,16 @@ def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
     """The answer to a prompt, shown while it is written; an error shows what there is before it is raised."""
     answer = Answer(asked.prompt)
     try:
+        drawn = asked.drawn
         for piece in session.generate(
-            text, asked.prompt, asked.tokens, asked.temperature, asked.seed, draft=asked.draft
+            text,
+            asked.prompt,
+            asked.tokens,
+            drawn.temperature,
+            drawn.seed,
+            draft=asked.draft,
+            top_k=drawn.top_k,
+            top_p=drawn.top_p,
         ):
             answer.pieces.append(piece)
             if not json:
@@ -190,12 +232,17 @@ def answered(session: Session, text: Text, asked: Asked, json: bool) -> Answer:
     return answer
 
 
+def learnt(drawn: DrawOptions) -> str:
+    """What the client learns of the numbers of all tokens; raises `MisuseError` for options that do not go together."""
+    return NUMBERS if drawn.sampling().cuts else LEARNT
+
+
 def write(model: Model, options: PlannedPairOptions, asked: Asked, json: bool) -> None:
     """Continue one prompt."""
     text = text_of(model)
     at_once = suited_pass(options, text, asked.draft)
     inputs = runs(text, asked.prompt, asked.tokens, at_once, asked.draft is not None)
-    with opened(options, model, inputs, at_once) as session:
+    with opened(options, model, inputs, at_once, learnt(asked.drawn)) as session:
         answer = answered(session, text, asked, json)
     if json:
         terminal.emit_json({**answer.fields(), "complete": True})
@@ -206,9 +253,8 @@ def write(model: Model, options: PlannedPairOptions, asked: Asked, json: bool) -
 def chat(
     model: ModelFile,
     options: PlannedPairOptions,
+    drawn: DrawOptions,
     tokens: Tokens = TOKENS,
-    temperature: Temperature = 0.0,
-    seed: Seed = None,
     draft: Drafted = None,
     json: AsJson = False,
 ) -> None:
@@ -221,9 +267,10 @@ def chat(
     text = text_of(compiled)
     guesses = None if draft is None else draft_of(draft, text)
     at_once = suited_pass(options, text, guesses)
-    with opened(options, compiled, MOST_TOKENS * (1 if guesses is None else at_once), at_once) as session:
+    inputs = MOST_TOKENS * (1 if guesses is None else at_once)
+    with opened(options, compiled, inputs, at_once, learnt(drawn)) as session:
         for line in prompts(json):
-            answer = answered(session, text, Asked(line, tokens, temperature, seed, guesses), json)
+            answer = answered(session, text, Asked(line, tokens, drawn, guesses), json)
             if isinstance(guesses, NGrams):
                 guesses.learn([*text.prompt(line), *(piece.token for piece in answer.pieces)])
             if json:

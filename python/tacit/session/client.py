@@ -347,6 +347,8 @@ class Session:
         seed: int | None = None,
         *,
         draft: Draft | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
     ) -> Iterator[Piece]:
         """The answer of a language model to a prompt, at most so many tokens of it, each as soon as it is known.
 
@@ -357,12 +359,15 @@ class Session:
         which the server does not see, and which a `seed` repeats. What a `draft` guesses to follow, such as
         `tacit.session.drafts.NGrams()`, is read with the last token, P tokens in each run of `--pass P`; the text is
         that of the model all the same, and the client learns the best token behind wrong guesses too.
+        Samples are of the best `top_k` tokens alone, or of the best ones that have `top_p` of the probability together:
+        that takes a server with `--reveal output`, from which the client learns the numbers of all tokens.
         Raises `MisuseError` for a model that writes no text, and what `predict` raises: the pieces that came before are
         the text so far.
         """
-        plan, sampling = self.report["plan"], Sampling(temperature, seed)
+        plan, sampling = self.report["plan"], Sampling(temperature, seed, top_k, top_p)
         output = plan["graph"]["tensors"][plan["graph"]["output"]]
-        sampling.check(output["format"]["scale"] * ADDED_PART * 2.0 ** (output["format"]["bits"] - 1))
+        most = output["format"]["scale"] * ADDED_PART * 2.0 ** (output["format"]["bits"] - 1)
+        sampling.check(most, known=self.report["reveal"] == "output")
         manner = Manner(
             self.remember, int(plan["settings"].get("pass", 1)), math.prod(output["shape"]), sampling, draft
         )

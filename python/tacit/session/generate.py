@@ -19,7 +19,7 @@ from tacit.data.decoding import Decoding, Steps
 from tacit.data.text import Text
 from tacit.errors import MisuseError
 from tacit.session.drafts import Draft, agreed
-from tacit.session.sampling import Sampling
+from tacit.session.sampling import UNKNOWN, Sampling
 
 
 class Written(Protocol):
@@ -28,6 +28,10 @@ class Written(Protocol):
     @property
     def classes(self) -> NDArray[np.int64]:
         """Class numbers (N,)."""
+
+    @property
+    def logits(self) -> NDArray[np.float64] | None:
+        """The numbers of all tokens (N, tokens), where the client learns them."""
 
     @property
     def report(self) -> dict[str, Any]:
@@ -158,10 +162,15 @@ class Reader:
 
     def learn(self, x: NDArray[np.float32]) -> list[int]:
         """The tokens behind inputs (N, rows, columns)."""
-        noise = self.manner.sampling.noise(len(x) * self.manner.tokens)
+        sampling = self.manner.sampling
+        noise = None if sampling.cuts else sampling.noise(len(x) * self.manner.tokens)
         made = self.step(x) if noise is None else self.step(x, noise)
         self.spent = cost_of(made.report)
-        return [int(token) for token in made.classes]
+        if not sampling.cuts:
+            return [int(token) for token in made.classes]
+        if made.logits is None:
+            raise MisuseError(UNKNOWN)
+        return sampling.choose(made.logits)
 
     def inputs(self, steps: Steps, tokens: Sequence[int], fill: int = 0) -> NDArray[np.float32]:
         """Inputs (fill + N, rows, 1) of the tokens that come next, behind so many copies of the first of them."""
