@@ -60,6 +60,8 @@ FIXED = {
     "transfers": ("--protocols", "transfers"),
     "rows 4": ("--protocols", "rows4"),
 }
+USUAL_BITS = 8
+"""Where the range of results asks for more, suite auto takes 10 by itself."""
 LACKS = {"minilm": ("transfers",)}
 """Fixed settings that are left out: none of an encoder's layers is small enough for transfers."""
 SLOW = {"squeezenet": ("circuits", "suite ufo")}
@@ -84,11 +86,19 @@ def compiled(name: str, arguments: argparse.Namespace) -> dict[str, Path]:
         onnx = source(NETWORKS[name], arguments.data, folder)
         options = ("--calibrate", folder / f"{name}-calibration.npz", "--preprocess", folder / f"{name}.json")
     models = {"auto": model}
+    widths = wider(model)
     for suite in OTHER_SUITES.get(name, SUITES):
         models[suite] = folder / f"{name}-{suite}.tacit"
-        own = () if suite in OWN_PRECISION else options
+        own = () if suite in OWN_PRECISION else (*options, *widths)
         tacit("compile", onnx, "-o", models[suite], "--suite", suite, *own, *SUITE_OPTIONS.get(suite, ()))
     return models
+
+
+def wider(model: Path) -> tuple[str | int, ...]:
+    """Options that give other suites the widths of the first model, where it was compiled to more than 8 bits."""
+    chosen = tacit("inspect", model)["options"]
+    widths = {"--weight-bits": chosen["weight_bits"], "--activation-bits": chosen["activation_bits"]}
+    return tuple(word for option, bits in widths.items() if bits > USUAL_BITS for word in (option, bits))
 
 
 def settings(name: str, models: dict[str, Path], skip: bool) -> Iterator[tuple[str, Path, tuple[str, ...]]]:

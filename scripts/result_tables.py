@@ -240,7 +240,7 @@ BLOCKS = {
         "peers/peers-spu": peers_page,
         "models/networks": block,
         "models/encoders": encoder_block,
-        "planner/planner-zen3": suites_block,
+        "planner/planner": suites_block,
         "operations": operations_block,
     },
 }
