@@ -20,6 +20,7 @@ pub(crate) struct Shape {
     pub(crate) activation_bits: u32,
     pub(crate) rounding: Rounding,
     pub(crate) suite: String,
+    pub(crate) folded: Option<usize>,
 }
 
 impl Shape {
@@ -65,6 +66,7 @@ pub(crate) fn shape(operation: &Operation) -> Result<Shape> {
             activation_bits,
             rounding,
             ref suite,
+            folded,
             ..
         } => {
             let conv = Conv {
@@ -78,7 +80,8 @@ pub(crate) fn shape(operation: &Operation) -> Result<Shape> {
                 dilation: [dilation; 2],
                 groups,
             };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
+            let suite = name(suite);
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite, folded })
         }
         Operation::Matmul {
             rows,
@@ -88,9 +91,11 @@ pub(crate) fn shape(operation: &Operation) -> Result<Shape> {
             activation_bits,
             rounding,
             ref suite,
+            folded,
         } => {
             let conv = Conv { in_height: rows, ..Conv::fully_connected(inner, cols) };
-            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite: name(suite) })
+            let suite = name(suite);
+            Ok(Shape { conv, weight_bits, activation_bits, rounding, suite, folded })
         }
         _ => Err(Error::misuse("an operation that is not linear")),
     }
@@ -110,7 +115,14 @@ pub(crate) fn model(name: &str, shape: Shape, seed: &Seed) -> Result<Model> {
     let largest = heaviest * half + (1 << shift);
     // A sign bit, and one that keeps the noise of stochastic rounding off the wrap.
     let accumulator_bits = largest.ilog2() + 3;
-    let graph = graph(name, &shape, accumulator_bits, shift);
+    let mut graph = graph(name, &shape, accumulator_bits, shift);
+    if let (Some(_), Some(linear)) =
+        (shape.folded, graph.nodes.first_mut().and_then(|node| node.op.get_mut::<Linear>()))
+    {
+        // What compiled models say of their weights, by which noise of unfolding is bounded.
+        let squares = Linear::bits_of_squares(&weights.weight, shape.conv.out_channels);
+        linear.square_bits = Some(squares);
+    }
     let model = Model { graph, weights: BTreeMap::from([(0, weights)]) };
     graph::verify(&exact(&model).graph).map_err(|e| Error::misuse(e.to_string()))?;
     Ok(model)

@@ -256,6 +256,10 @@ pub enum Operation {
         /// Protocols to use; the default suite's when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suite: Option<String>,
+        /// Place of a folding among those of a layer, from 1 on: several input polynomials come in one
+        /// ciphertext. Of the default suite; nothing is folded when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folded: Option<usize>,
         /// Rows and columns of a tile in the Winograd domain, 2 or 4; of suite ufo, which
         /// takes 2 when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,6 +285,9 @@ pub enum Operation {
         /// As in a convolution.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         suite: Option<String>,
+        /// As in a convolution.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folded: Option<usize>,
     },
     /// Correlated OTs from the server to the client.
     Ot {

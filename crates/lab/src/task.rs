@@ -68,11 +68,16 @@ impl Task {
         let name = operation.name();
         let mut seed = Seed([0; 16]);
         seed.0.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-        if runtime::ot_products(&shape(&operation)?.suite) {
+        let shape = shape(&operation)?;
+        let folded = shape.folded;
+        if folded.is_some() && shape.suite != "auto" {
+            return Err(Error::misuse("only suite auto has folded inputs"));
+        }
+        if runtime::ot_products(&shape.suite) {
             let (model, plan, input, output) = tiles::plan(&operation, &seed, settings)?;
             return Ok(Self { operation, plan, model: Some(model), output, digest, input });
         }
-        let model = linear::model(name, shape(&operation)?, &seed)?;
+        let model = linear::model(name, shape, &seed)?;
         let graph = model.graph.clone();
         let [input, output] = [graph.input, graph.output].map(|i| graph.tensors.get(i));
         let (Some(input), Some(output)) = (input, output) else {
@@ -90,7 +95,11 @@ impl Task {
             return Err(Error::misuse("a layer that is not linear"));
         };
         let radix = Radix::fastest(outputs, layer.shift);
-        let action = Action::linear(CoefficientLayer::new(layer, output.bits, radix, 1)?);
+        let layer = match folded {
+            Some(place) => CoefficientLayer::folded(layer, output.bits, radix, place)?,
+            None => CoefficientLayer::new(layer, output.bits, radix, 1)?,
+        };
+        let action = Action::linear(layer);
         let steps = vec![Step::of_node(&graph, 0, action)];
         let plan = Plan::of_steps(graph, steps, settings);
         Ok(Self { operation, plan, model: Some(model), output, digest, input })

@@ -10,6 +10,7 @@ from tacit import _core
 from tacit.cli.bench_options import (
     ConvolutionOptions,
     Correlations,
+    Folded,
     LayerWidths,
     MeasureOptions,
     MeasureRowOptions,
@@ -19,6 +20,7 @@ from tacit.cli.bench_options import (
     RootOptions,
     RowFunction,
     VectorOptions,
+    folding,
 )
 from tacit.cli.expand import expand
 from tacit.cli.options import AsJson, ModelFile, Network, Suite, Transfers
@@ -121,6 +123,7 @@ def conv(
     widths: LayerWidths,
     measured: MeasureOptions,
     correlations: Correlations,
+    folded: Folded = None,
 ) -> None:
     """Measure a convolution with rescale, random weights.
 
@@ -129,7 +132,7 @@ def conv(
     """
     if measured.suite is not Suite.UFO and (convolution.tile is not None or convolution.baseline is not None):
         raise MisuseError("only suite ufo has a --tile and a --baseline")
-    operation = {**convolution.operation(), **widths.fields()}
+    operation = {**convolution.operation(), **widths.fields(), **folding(folded, measured.suite)}
     measure(operation, measured, correlations.ot, correlations.offline)
 
 
@@ -140,12 +143,14 @@ def matmul(
     rows: Annotated[int, typer.Option(min=1, help="Rows of the client's matrix.")],
     inner: Annotated[int, typer.Option(min=1, help="Its columns.")],
     cols: Annotated[int, typer.Option(min=1, help="Columns of the server's matrix.")],
+    folded: Folded = None,
 ) -> None:
     """Measure a matrix product with rescale, random weights.
 
     Two processes over TLS; the result is compared with the interpreter after the measurement.
     """
-    operation = {"operation": "matmul", "rows": rows, "inner": inner, "cols": cols, **widths.fields()}
+    sizes = {"rows": rows, "inner": inner, "cols": cols}
+    operation = {"operation": "matmul", **sizes, **widths.fields(), **folding(folded, measured.suite)}
     measure(operation, measured, correlations.ot, correlations.offline)
 
 

@@ -164,6 +164,26 @@ class MeasureRowOptions(MeasureOptions):
     suite: Annotated[Suite, typer.Option(help="auto: by tables; comet: by one inverse square root.")] = Suite.AUTO
 
 
+FOLDINGS = 8
+"""Places of foldings: one to four levels at 2048 coefficients, and the same at 4096."""
+Folded = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=FOLDINGS,
+        help="Several polynomials of the input in one ciphertext, which takes fewer bytes and more work: folded1 to "
+        "folded8 of a plan. Of suite auto; keys for it are part of the setup.",
+    ),
+]
+
+
+def folding(place: int | None, suite: Suite) -> dict[str, int]:
+    """The option --folded as the core reads it. Raises `MisuseError` for another suite than auto."""
+    if place is not None and suite is not Suite.AUTO:
+        raise MisuseError("only suite auto has --folded")
+    return {} if place is None else {"folded": place}
+
+
 @dataclass(frozen=True)
 class ConvolutionOptions:
     """Geometry of a convolution, and how suite ufo runs it."""

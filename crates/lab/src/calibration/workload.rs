@@ -92,7 +92,16 @@ pub(crate) fn workload() -> Vec<Trial> {
         let rounding = Rounding::Stochastic;
         add(
             auto,
-            Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite },
+            Operation::Matmul {
+                rows,
+                inner,
+                cols,
+                weight_bits,
+                activation_bits,
+                rounding,
+                suite,
+                folded: None,
+            },
         );
     }
     for suite in ["gazelle", "gala", "falcon-ntt"] {
@@ -140,6 +149,7 @@ fn conv(
         activation_bits,
         rounding: if exact { Rounding::Exact } else { Rounding::Stochastic },
         suite,
+        folded: None,
         tile: None,
         baseline: None,
     }

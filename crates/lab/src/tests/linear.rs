@@ -30,6 +30,7 @@ pub(super) fn strided(
         activation_bits: 8,
         rounding,
         suite: None,
+        folded: None,
         tile: None,
         baseline: None,
     }
@@ -57,6 +58,7 @@ fn matmul(rounding: Rounding) -> Operation {
         activation_bits,
         rounding,
         suite: None,
+        folded: None,
     }
 }
 
@@ -66,6 +68,32 @@ fn linear_operations_keep_their_bound() {
         check(&of(Rounding::Exact), 0);
         check(&of(Rounding::Stochastic), 2);
     }
+}
+
+/// The same operation with its inputs folded as at `place`.
+fn folded(operation: Operation, at: usize) -> Operation {
+    let mut operation = operation;
+    match &mut operation {
+        Operation::Conv { folded, .. } | Operation::Matmul { folded, .. } => *folded = Some(at),
+        _ => {}
+    }
+    operation
+}
+
+#[test]
+fn folded_inputs_keep_the_bound() {
+    for of in [conv, matmul] {
+        for place in [1, 4, 6] {
+            check(&folded(of(Rounding::Stochastic), place), 2);
+        }
+    }
+    check(&folded(matmul(Rounding::Exact), 6), 0);
+    for (operation, place) in [(matmul(Rounding::Stochastic), 0), (matmul(Rounding::Stochastic), 9)]
+    {
+        assert!(Bench::new(folded(operation, place), Settings::default(), 1).is_err());
+    }
+    let other = folded(by_ots([2, 4], 1, None), 1);
+    assert!(Bench::new(other, Settings::default(), 1).is_err());
 }
 
 /// A 3x3 convolution of suite ufo.
@@ -84,6 +112,7 @@ fn by_ots(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
         activation_bits: bits[1],
         rounding: Rounding::Exact,
         suite: Some("ufo".into()),
+        folded: None,
         tile,
         baseline: None,
     }
@@ -100,7 +129,16 @@ fn products_by_ot_are_exact() {
     let suite = Some("ufo".into());
     let (weight_bits, activation_bits, rounding) = (3, 5, Rounding::Exact);
     check(
-        &Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite },
+        &Operation::Matmul {
+            rows,
+            inner,
+            cols,
+            weight_bits,
+            activation_bits,
+            rounding,
+            suite,
+            folded: None,
+        },
         0,
     );
     let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
@@ -116,8 +154,16 @@ fn products_of_many_ots_are_made_in_parts() {
     let (rows, inner, cols) = (1, 4096, 300);
     let suite = Some("ufo".into());
     let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
-    let operation =
-        Operation::Matmul { rows, inner, cols, weight_bits, activation_bits, rounding, suite };
+    let operation = Operation::Matmul {
+        rows,
+        inner,
+        cols,
+        weight_bits,
+        activation_bits,
+        rounding,
+        suite,
+        folded: None,
+    };
     check(&operation, 0);
     let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
     check_with(&operation, settings, 2, 0);

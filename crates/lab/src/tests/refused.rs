@@ -34,6 +34,7 @@ fn nonsense_is_refused() {
         activation_bits: 8,
         rounding: Rounding::Exact,
         suite: None,
+        folded: None,
         tile: None,
         baseline: None,
     };

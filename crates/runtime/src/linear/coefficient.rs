@@ -43,6 +43,15 @@ impl CoefficientLayer {
         Self::of(Layer::new(linear, out_bits, batch)?, linear, out_bits, radix)
     }
 
+    /// Plans `linear` for outputs of `out_bits`, of one input at a time, with its inputs folded as at
+    /// `place` (see [`Layer::folded`]).
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a place that the layer does not have.
+    pub fn folded(linear: &Linear, out_bits: u32, radix: Radix, place: usize) -> Result<Self> {
+        Self::of(Layer::folded(linear, out_bits, 1, place)?, linear, out_bits, radix)
+    }
+
     /// Plans `linear` in this `layer` of it.
     ///
     /// # Errors
