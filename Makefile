@@ -184,12 +184,12 @@ bench: build/mnist.tacit
 # All of bench/results anew but what needs more than this machine has, and the tables of the pages: up to three hours with the
 # machine to itself. Started again, it goes on where it was stopped; ONLY chooses steps (`scripts/results.py --list`).
 ONLY ?=
-results: $(CORE) .venv/.text build/mnist.tacit
+results: $(CORE) .venv/.text build/mnist.tacit build/smollm2.tacit
 	.venv/bin/python scripts/results.py $(if $(ONLY),--only $(ONLY))
 
 # SecretFlow SPU beside Tacit, in turns (docs/guides/peers.md). Needs 1 GB for SPU and about half an hour, with the machine to itself.
-PEERS ?= operators networks
-peers: $(CORE) .venv/.text .venv-peers/.packages
+PEERS ?= operators networks tokens
+peers: $(CORE) .venv/.text .venv/.chat .venv-peers/.packages
 	.venv/bin/python bench/peers/run.py --only $(PEERS)
 
 # The model zoo (docs/zoo.md): models of PyTorch, Hugging Face, scikit-learn and others, compiled and compared with their float

@@ -44,6 +44,28 @@ ENCODERS = (
     "peak memory",
 )
 
+TOKENS = (
+    "model, context 128",
+    "link",
+    "MB of a token, with all that is prepared",
+    "rounds",
+    "MB of its run",
+    "rounds of its run",
+    "s",
+    "MB of a prompt's token",
+    "s of it",
+    "16 tokens of a prompt at once: MB, rounds, s",
+    "client / server, MB",
+)
+WRITTEN = (
+    "SmolLM2-135M",
+    "positions",
+    "integers as float",
+    "with default rounding",
+    "perplexity, integers",
+    "with default rounding",
+    "float",
+)
 LINKS = ("loopback", "lan", "wan")
 SUITES = ("gazelle", "gala", "falcon-ntt", "ufo", "lola")
 """Those that are secure and compute otherwise than `auto` does."""
@@ -148,6 +170,35 @@ def encoder_block(entries: dict[str, Any]) -> list[str]:
     return tables(entries, ENCODERS, encoder_row)
 
 
+def writers_block(entries: dict[str, Any]) -> list[str]:
+    """The tables of language models: what tokens cost, and how well they are chosen."""
+    priced = {name: entry for name, entry in entries.items() if "cost" in entry}
+    compared = {name: entry for name, entry in entries.items() if "quality" in entry}
+    return [*tables(priced, TOKENS, token_row), "", *tables(compared, WRITTEN, written_row)]
+
+
+def token_row(_name: str, entry: dict[str, Any]) -> list[str]:
+    """Cells of a language model on a link."""
+    cost = entry["cost"]
+    written, read, mean = cost["per_token"], cost["per_prompt_token"], cost["planned"]["mean_per_token"]
+    passed = cost.get("per_pass")
+    cells = [digits(mean["bytes"] / 1e6), f"{mean['rounds']:.0f}"]
+    cells += [digits(written["bytes"] / 1e6), f"{written['rounds']:.0f}", digits(written["seconds"])]
+    cells += [digits(read["bytes"] / 1e6), digits(read["seconds"])]
+    at_once = [digits(passed["bytes"] / 1e6), f"{passed['rounds']:.0f}", digits(passed["seconds"])] if passed else ["-"]
+    cells.append(", ".join(at_once))
+    held = [digits(cost["peak_memory_bytes"][party] / 1e6) for party in ("client", "server")]
+    return [entry["title"], cost["network"] or "loopback", *cells, " / ".join(held)]
+
+
+def written_row(_name: str, entry: dict[str, Any]) -> list[str]:
+    """Cells of texts that a language model foretells."""
+    found = entry["quality"]
+    agreed = [percent(found[field]) for field in ("agreement", "stochastic_agreement")]
+    kinds = ("perplexity", "stochastic_perplexity", "float_perplexity")
+    return [entry["title"], str(found["positions"]), *agreed, *(f"{found[kind]:.3f}" for kind in kinds)]
+
+
 def suites_block(entries: dict[str, Any]) -> list[str]:
     """The table of suites: a row for each network and link."""
     columns = ("network", "link", "MB of the plan", "plan", "best fixed setting", *SUITES)
@@ -212,7 +263,7 @@ def peers_row(_name: str, entry: dict[str, Any]) -> list[str]:
 
 def newest_peers(entries: dict[str, Any]) -> list[str]:
     """Networks beside SPU."""
-    shown = ("mnist", "resnet20", "resnet18", "minilm", "bert-layer", "gpt2-block")
+    shown = ("mnist", "resnet20", "resnet18", "minilm", "bert-layer", "gpt2-block", "smollm2")
     return peers_block({name: entries[name] for name in shown if name in entries})
 
 

@@ -81,6 +81,7 @@ STEPS = {
     "linear": Step("linear layers one by one", 1, (script("sweep_linear"),)),
     "networks": Step("accuracy and cost of networks for images", 14, (script("real_networks"),)),
     "encoders": Step("accuracy and cost of encoders", 10, (script("real_encoders", "--sentences", "10"),)),
+    "writers": Step("tokens of language models, and how well they are chosen", 40, (script("language_models"),)),
     "planner": Step(
         "the plan beside fixed settings and other suites",
         70,

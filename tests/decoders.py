@@ -12,7 +12,7 @@ from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.reading import Reading
 from tacit.data.text import Text
 from tacit.model import Model
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tacit_lab.random_decoders import byte_tokenizer
 
 WIDTH, HEADS, GROUPS, INNER, VOCABULARY, LAYERS = 32, 4, 2, 64, 256, 2
 PREFIX, SUFFIX = "Q: ", "\nA:"
@@ -62,21 +62,12 @@ def weights(biased: bool = False, seed: int = 0) -> Weights:
 NORMS = ("input_layernorm", "post_attention_layernorm")
 
 
-def tokenizer() -> Tokenizer:
-    """A tokenizer whose tokens are bytes."""
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    return made
-
-
 def directory(folder: Path, biased: bool = False, **changed: Any) -> Path:
     """A directory of Hugging Face with a decoder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config(**changed)), encoding="utf-8")
     save_file({f"model.{name}": value for name, value in weights(biased).items()}, folder / "model.safetensors")
-    tokenizer().save(str(folder / "tokenizer.json"))
+    byte_tokenizer().save(str(folder / "tokenizer.json"))
     return folder
 
 
@@ -173,5 +164,5 @@ def gpt2_directory(folder: Path, **changed: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(gpt2_config(**changed)), encoding="utf-8")
     save_file({f"transformer.{name}": value for name, value in gpt2_weights().items()}, folder / "model.safetensors")
-    tokenizer().save(str(folder / "tokenizer.json"))
+    byte_tokenizer().save(str(folder / "tokenizer.json"))
     return folder

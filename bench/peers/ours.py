@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from ratios import Cost
+from tacit.cli.writing import LEARNT, PATIENCE_SECONDS, planned_for_link
+from tacit.model import Model
+from tacit.session.pair import Pair
 from works import Operator, Prepared
 
 WAYS = ("client_to_server", "server_to_client")
@@ -36,6 +39,29 @@ def network(files: Prepared) -> tuple[dict[str, Cost], NDArray[np.float64]]:
     """One session with one input, and the result."""
     report = tacit("run", files.compiled, files.input, "--threads", 1, "--timeout", 120)
     return costs(report), np.array(report["logits"], float) * report["output_scale"]
+
+
+def tokens(compiled: Path, x: NDArray[np.float32]) -> tuple[dict[str, Cost], NDArray[np.int64]]:
+    """Costs of a token, and what was written behind each of the inputs `x` (N, rows, 1), one step after another.
+
+    Cold is a session of the first of them; warm is the mean of all in a session, without its setup: what is prepared
+    for several tokens together is in it.
+    """
+    model = Model(compiled)
+    pair = planned_for_link(Pair(model, reveal=LEARNT, threads=1, timeout_seconds=PATIENCE_SECONDS))
+    cold, many = (pair.run(inputs, None) for inputs in (x[:1], x))
+    warm = costs(many.report)["warm"]
+    found = {
+        "cold": costs(cold.report)["cold"],
+        "warm": Cost(
+            warm.seconds / len(x),
+            round(warm.bytes / len(x)),
+            [seconds / len(x) for seconds in warm.cpu_seconds],
+            warm.peak_memory_bytes,
+            sent=[round(sent / len(x)) for sent in warm.sent or ()],
+        ),
+    }
+    return found, many.prediction.classes
 
 
 def accuracy(files: Prepared) -> dict[str, float]:

@@ -1,9 +1,9 @@
 """SecretFlow SPU beside Tacit in one run, in turns: the same operators and networks, bytes, seconds and ratios.
 
 `make peers` installs SPU into `.venv-peers` (about 1 GB) and runs everything; `python bench/peers/run.py
-[--only NAME ...]` runs it again, or a part (`operators`, `networks`, or names). Each repetition measures Tacit in a
-fresh session, then SPU in a fresh session: cold is all of it, from two loaded processes to the result; warm is an
-evaluation in a session that exists. Entries of bench/results/peers/peers-spu.json that are not named stay. See
+[--only NAME ...]` runs it again, or a part (`operators`, `networks`, `tokens`, or names). Each repetition measures
+Tacit in a fresh session, then SPU in a fresh session: cold is all of it, from two loaded processes to the result; warm
+is an evaluation in a session that exists. Entries of bench/results/peers/peers-spu.json that are not named stay. See
 docs/guides/peers.md for what is counted.
 """
 
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import decoder_files
 import network_files
 import numpy as np
 import ours
@@ -24,13 +25,15 @@ from tacit import _core
 from tacit.compiler.float_model import FloatModel
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
-from works import NETWORKS, OPERATORS
+from works import NETWORKS, OPERATORS, TOKENS
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
 RESULT = ROOT / "bench/results/peers/peers-spu.json"
 FOLDER = ROOT / "build/peers"
-GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS]}
+GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS], "tokens": [*TOKENS]}
+AGREEMENT = 0.9
+"""Of tokens with those of the float model."""
 SHORT = 200
 """Characters of what SPU says when it fails."""
 Both = dict[str, list[dict[str, Cost]]]
@@ -73,6 +76,23 @@ def network(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         found |= ratios.labelled({**results, "float": exact}, found["same_function"])
     entry = {"title": work.title, "options": [*work.options], **costs(both, peer.error)}
     return {**entry, **found, **ours.accuracy(files)}
+
+
+def token(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The entry of a language model; what either writes is compared with what the float model does."""
+    work, folder = TOKENS[name], arguments.folder / name
+    files = decoder_files.build(decoder_files.source(work.package), work.context, work.tokens, folder)
+    peer = Peer(theirs.step_job(files.exported), folder)
+    both: Both = {"tacit": [], "spu": []}
+    for _ in range(arguments.repeat):
+        cost, written = ours.tokens(files.compiled, files.steps)
+        both["tacit"].append(cost)
+        both["spu"] += peer.session()
+    agreement = {"tacit": float(np.mean(written == files.labels))}
+    if peer.error is None:
+        agreement["spu"] = float(theirs.result(folder)[0].item() == files.expected)
+    entry = {"title": work.title, "tokens": work.tokens, "agreement": agreement, **costs(both, peer.error)}
+    return {**entry, "same_function": min(agreement.values()) >= AGREEMENT}
 
 
 class Peer:
@@ -121,7 +141,8 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
         "threads": 1,
         "repeat": arguments.repeat,
     }
-    entry = operator(name, arguments) if name in OPERATORS else network(name, arguments)
+    group = next(group for group, names in GROUPS.items() if name in names)
+    entry = {"operators": operator, "networks": network, "tokens": token}[group](name, arguments)
     return {**entry, **conditions, "date": datetime.now(UTC).date().isoformat()}
 
 
@@ -143,7 +164,7 @@ def chosen(only: list[str] | None) -> list[str]:
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*GROUPS, *OPERATORS, *NETWORKS]
+    names = [*GROUPS, *OPERATORS, *NETWORKS, *TOKENS]
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help="some of " + ", ".join(names))
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="sessions of each (default: 3)")
     parser.add_argument("--show", action="store_true", help="measure nothing, only print the table of the file")

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 import spu
+import spu_decoder
 import spu_functions
 from spu import libspu
 from spu.utils import frontend
@@ -30,21 +31,27 @@ def inputs(job: dict[str, Any]) -> list[Any]:
     return [value.astype(np.float32) for value in values]
 
 
-def function(job: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """What is computed, and its arguments."""
-    if "network" not in job:
-        return spu_functions.single(job["function"]), inputs(job)
-    run, weights = spu_functions.network(Path(job["network"]))
-    return run, [np.load(job["input"]), weights]
+def function(job: dict[str, Any]) -> tuple[Any, list[Any], list[int]]:
+    """What is computed, its arguments, and who owns each of them."""
+    owner = OWNERS[job["owner"]]
+    if "step" in job:
+        step, arguments = spu_decoder.step_of(Path(job["step"]))
+        return step, arguments, [owner, SHARED, SERVER]
+    if "network" in job:
+        run, weights = spu_functions.network(Path(job["network"]))
+        return run, [np.load(job["input"]), weights], [owner, SERVER]
+    values = inputs(job)
+    return spu_functions.single(job["function"]), values, [owner] + [SERVER] * (len(values) - 1)
 
 
 def main() -> None:
     """Entry point."""
     job = json.loads(Path(sys.argv[1]).read_text())
     folder = Path(job["folder"])
-    run, arguments = function(job)
-    flat = [np.asarray(value) for value in jax.tree_util.tree_leaves(arguments)]
-    owners = [OWNERS[job["owner"]]] + [SERVER] * (len(flat) - 1)
+    run, arguments, owned = function(job)
+    leaves = [jax.tree_util.tree_leaves(argument) for argument in arguments]
+    flat = [np.asarray(value) for argument in leaves for value in argument]
+    owners = [owner for owner, argument in zip(owned, leaves, strict=True) for _ in argument]
     names = [f"in{index}" for index in range(len(flat))]
     options = libspu.CompilerOptions()
     options.enable_optimize_denominator_with_broadcast = True
@@ -60,7 +67,7 @@ def main() -> None:
     )
     (folder / "program").write_bytes(program.SerializeToString())
     share(job, folder, flat, owners)
-    exact = run if "network" in job else spu_functions.exact(job["function"])
+    exact = spu_functions.exact(job["function"]) if "function" in job else run
     np.save(folder / "float.npy", np.asarray(exact(*arguments)))
 
 

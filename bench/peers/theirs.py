@@ -46,6 +46,11 @@ def network_job(files: Prepared) -> dict[str, Any]:
     return {**paths, "owner": "client", "ring_bits": 64, "reveal": True}
 
 
+def step_job(exported: Path) -> dict[str, Any]:
+    """A token of a language model for `spu_prepare.py`; the best next token goes to the client."""
+    return {"step": str(exported.resolve()), "owner": "client", "ring_bits": 64, "reveal": True}
+
+
 class PeerError(RuntimeError):
     """SPU could not do a work: it crashed, refused it, or took longer than `SESSION_SECONDS`."""
 

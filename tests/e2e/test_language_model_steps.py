@@ -112,6 +112,9 @@ def test_a_bench_of_tokens_measures_what_is_planned(model: Model) -> None:
         made = bench_decoder(pair, CONTEXT, 2)
         assert made["exact"], made
         assert ("per_pass" in made) == (at_once > 1)
+        assert made["session"]["inputs"] == 5 + (2 * at_once if at_once > 1 else 0)
+        assert made["session"]["bytes"] > made["first"]["bytes"] + 2 * made["per_token"]["bytes"]
+        assert all(made[field].keys() == {"client", "server"} for field in ("cpu_seconds", "peak_memory_bytes"))
     assert made["per_pass"]["rounds"] < 2 * made["per_prompt_token"]["rounds"]
     with pytest.raises(MisuseError, match="at most 2 --tokens"):
         bench_decoder(pair, CONTEXT, 3)

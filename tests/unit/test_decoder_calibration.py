@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from decoders import PREFIX, SUFFIX, directory, tokenizer
+from decoders import PREFIX, SUFFIX, directory
 from tacit.compiler.clipping import MINMAX
 from tacit.compiler.compiler import Options, begun
 from tacit.compiler.quantize import calibrate
@@ -13,6 +13,7 @@ from tacit.compiler.reading import DECODER_MARGIN, Reading, describe, examples, 
 from tacit.data.text import Text
 from tacit.importers.onnx import import_onnx
 from tacit.importers.source import Source
+from tacit_lab.random_decoders import byte_tokenizer
 
 SEQUENCE, TEXTS = 8, ["one", "seventeen sheep"]
 
@@ -30,7 +31,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Options, So
 def test_decoders_are_calibrated_with_prompts_and_answers(decoder: tuple[Path, Options, Source, Text]) -> None:
     text = decoder[3]
     assert text.decoding is not None
-    encoder = tokenizer()
+    encoder = byte_tokenizer()
     first = [*encoder.encode(f"one{SUFFIX}").ids, *encoder.encode("seve").ids]
     second = [*encoder.encode(f"seventeen sheep{SUFFIX}").ids, *encoder.encode("one").ids]
     answered = np.stack([text.decoding.placed(ids, SEQUENCE, text.pad) for ids in (first, second)])

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from decoders import PREFIX, SUFFIX, config, directory, gguf, tokenizer, weights
+from decoders import PREFIX, SUFFIX, config, directory, gguf, weights
 from tacit.compiler.prompts import prompting, tokenizer_of
 from tacit.compiler.reading import Reading
 from tacit.data.decoding import Decoding
@@ -20,6 +20,7 @@ from tacit.importers.gguf.directory import as_directory
 from tacit.importers.gguf.reader import read
 from tacit.importers.huggingface import load, read_directory
 from tacit.importers.onnx import extra_bits_of, import_onnx
+from tacit_lab.random_decoders import byte_tokenizer
 
 SEQUENCE = 12
 
@@ -28,7 +29,7 @@ SEQUENCE = 12
 @pytest.mark.parametrize("length", [1, 5, SEQUENCE])
 def test_an_import_gives_what_a_decoder_gives_without_padding(tmp_path: Path, biased: bool, length: int) -> None:
     folder = directory(tmp_path / "d", biased, model_type="qwen2" if biased else "llama")
-    beginning = tuple(tokenizer().encode(PREFIX).ids)
+    beginning = tuple(byte_tokenizer().encode(PREFIX).ids)
     model = read_directory(folder, SEQUENCE, False, beginning)
     session = onnxruntime.InferenceSession(model.SerializeToString())
     ids = np.random.default_rng(length).integers(1, 256, length).tolist()
@@ -150,7 +151,7 @@ def llama_file(path: Path) -> Path:
             tensor = tensor.reshape(heads, 2, -1, tensor.shape[1]).swapaxes(1, 2).reshape(tensor.shape)
         called = f"blk.{parts[1]}.{own}.weight" if inner else f"{own}.weight"
         tensors[called] = (tensor.shape, 0, np.ascontiguousarray(tensor, "<f4").tobytes())
-    letters = [token for token, _ in sorted(tokenizer().get_vocab().items(), key=lambda pair: pair[1])]
+    letters = [token for token, _ in sorted(byte_tokenizer().get_vocab().items(), key=lambda pair: pair[1])]
     values = {
         "general.architecture": "llama",
         "llama.attention.head_count": 4,

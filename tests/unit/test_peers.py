@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import decoder_files
 import exported
 import gpt2_block
 import numpy as np
@@ -15,11 +16,13 @@ import ratios
 import result_tables
 import run
 import theirs
+from decoders import GROUPS, HEADS, LAYERS, WIDTH, directory
 from ratios import MODES, Cost, Ratio
 from tacit.demo.digits import asset
+from tacit.errors import MisuseError
 from tacit.fleet.simulation.prices import Prices
 from tacit_lab.heorg.sentences import BERT_BASE, states
-from works import NETWORKS, OPERATORS, Operator, Prepared
+from works import NETWORKS, OPERATORS, TOKENS, Operator, Prepared
 
 OUTPUT = """\
 [2026-01-01 00:00:00.000] [info] [api.cc:233] Link details: total send bytes 1000, recv bytes 70, send actions 3, recv actions 2
@@ -173,7 +176,7 @@ def test_a_network_is_exported_with_its_weights(tmp_path):
 
 
 def test_works_are_chosen_by_group_or_name():
-    assert run.chosen(None) == [*OPERATORS, *NETWORKS]
+    assert run.chosen(None) == [*OPERATORS, *NETWORKS, *TOKENS]
     assert run.chosen(["minilm", "operators"]) == [*OPERATORS, "minilm"]
 
 
@@ -213,3 +216,37 @@ def test_a_session_of_spu(tmp_path):
     got, exact = theirs.result(tmp_path)
     np.testing.assert_allclose(got, exact, atol=1e-4)
     assert exact.min() == 0 < exact.max()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The files of a small language model, whose tokens are bytes."""
+    folder = tmp_path_factory.mktemp("decoder")
+    return decoder_files.build(directory(folder / "tiny"), 12, 3, folder)
+
+
+def test_a_token_is_the_last_of_a_context(written):
+    with np.load(written.exported, allow_pickle=False) as archive:
+        facts = json.loads(str(archive["facts"]))
+        assert archive["x"].shape == (1, WIDTH)
+        kept = [archive[name] for name in archive.files if name.startswith("kept.")]
+        assert archive["w.0.q"].shape == (WIDTH, WIDTH)
+    assert facts == {"layers": LAYERS, "heads": HEADS, "groups": GROUPS, "width": WIDTH // HEADS, "epsilon": 1e-5}
+    assert [one.shape for one in kept] == [(GROUPS, 11, WIDTH // HEADS)] * 2 * LAYERS
+    assert len(written.steps) == len(written.labels) == 3
+    with pytest.raises(MisuseError, match="too short"):
+        decoder_files.build(written.compiled.parent / "tiny", 3, 3, written.compiled.parent / "again")
+
+
+def test_tokens_of_ours_share_what_is_prepared(written):
+    found, labels = ours.tokens(written.compiled, written.steps)
+    assert len(labels) == 3
+    assert 0 < found["warm"].bytes < found["cold"].bytes
+    assert sum(found["warm"].sent) == pytest.approx(found["warm"].bytes, abs=1)
+
+
+@pytest.mark.skipif(theirs.version() is None, reason=theirs.INSTALL)
+def test_a_step_of_spu_writes_what_the_float_model_does(written, tmp_path):
+    theirs.session(theirs.prepare(theirs.step_job(written.exported), tmp_path))
+    got, exact = theirs.result(tmp_path)
+    assert got.item() == exact.item() == written.expected

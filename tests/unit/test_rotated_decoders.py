@@ -4,13 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from decoders import GROUPS, HEADS, INNER, LAYERS, NORMS, PREFIX, VOCABULARY, WIDTH, Weights, config, tokenizer, weights
+from decoders import GROUPS, HEADS, INNER, LAYERS, NORMS, PREFIX, VOCABULARY, WIDTH, Weights, config, weights
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.llama_floats import begun, logits, states
 from tacit.importers.architectures.rotation import HEAD, Rotated, orthogonal
+from tacit_lab.random_decoders import byte_tokenizer
 
 CONFIG = Config(Path("d"), config())
-IDS = [*tokenizer().encode(PREFIX).ids, 3, 1, 4, 1, 5]
+IDS = [*byte_tokenizer().encode(PREFIX).ids, 3, 1, 4, 1, 5]
 BIASED = {
     **dict.fromkeys(("self_attn.q_proj", "self_attn.o_proj", "mlp.down_proj"), WIDTH),
     **dict.fromkeys(("self_attn.k_proj", "self_attn.v_proj"), WIDTH // HEADS * GROUPS),

@@ -13,8 +13,9 @@ from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from tacit.model import Progress
 from tacit.session.generate import Cost, cost_of
-from tacit.session.pair import Pair
+from tacit.session.pair import Pair, both
 from tacit.session.terms import Inputs
+from tacit.session.usage import Usage
 
 MANY = 64
 """Tokens of which the mean cost is planned: as many as a plan prepares layers for, or several times as many."""
@@ -28,9 +29,10 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
     those of the plan. `mean_per_token` of the plan is the mean over so many tokens of an answer that what is prepared
     for several together is in it. With passes two of them come first, of which the second is `per_pass`, and two of
-    another session have results, as with a draft: `per_drafted_pass` is the second of those. Raises
-    `MisuseError` for a model without steps, or whose context is not `context` where that is given, and for passes of
-    no more tokens than are measured one by one.
+    another session have results, as with a draft: `per_drafted_pass` is the second of those. `session` has everything
+    of the first session, of all its `inputs`, whose `cpu_seconds` and `peak_memory_bytes` are those of either party.
+    Raises `MisuseError` for a model without steps, or whose context is not `context` where that is given, and for
+    passes of no more tokens than are measured one by one.
     """
     text = pair.model.text
     steps = None if text is None or text.decoding is None else text.decoding.steps
@@ -44,20 +46,23 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     lead = 2 * at_once if at_once > 1 else 0
     seconds, costs, total = [], [], 2 * tokens + 1
     passes: list[tuple[Cost, float]] = []
-    with pair.server() as server, pair.dial(server).session(lead + total) as session:
-        steps_of = random_steps(text, lead + total)
-        for at in range(0, lead, at_once):
-            began = monotonic()
-            made = session.remember(steps_of[at : at + at_once])
-            passes.append((cost_of(made), monotonic() - began))
-        for done, x in enumerate(steps_of[lead:]):
-            began = monotonic()
-            # The first counts as setup.
-            made = session.remember(x[None]) if done <= tokens else session.predict(x[None]).report
-            costs.append(cost_of(made))
-            seconds.append(monotonic() - began)
-            if progress is not None:
-                progress(done + 1, total)
+    steps_of = random_steps(text, lead + total)
+    with pair.server() as server:
+        usage = Usage()
+        with pair.dial(server).session(lead + total) as session:
+            for at in range(0, lead, at_once):
+                began = monotonic()
+                made = session.remember(steps_of[at : at + at_once])
+                passes.append((cost_of(made), monotonic() - began))
+            for done, x in enumerate(steps_of[lead:]):
+                began = monotonic()
+                # The first counts as setup.
+                made = session.remember(x[None]) if done <= tokens else session.predict(x[None]).report
+                costs.append(cost_of(made))
+                seconds.append(monotonic() - began)
+                if progress is not None:
+                    progress(done + 1, total)
+        used = both(usage.report(), server.final_report(pair.timeout_seconds))
     sessions = [Inputs(1, 1), Inputs(tokens + 1, tokens + 1), Inputs(total, tokens + 1), Inputs(1 + MANY, 1)]
     sessions = [Inputs(lead + inputs.all, lead + inputs.remembered) for inputs in sessions]
     sessions += [Inputs(at_once, at_once), Inputs(lead, lead)] if lead else []
@@ -86,6 +91,13 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
         "link": pair.link,
         "context": steps.context,
         "tokens": tokens,
+        **used,
+        "session": {
+            "inputs": lead + total,
+            "bytes": costs[-1].bytes,
+            "rounds": costs[-1].rounds,
+            "seconds": sum(seconds) + sum(run[1] for run in passes),
+        },
         "first": {"bytes": costs[0].bytes, "rounds": costs[0].rounds, "seconds": seconds[0]},
         **passed,
         "per_prompt_token": {**each(spent[0], tokens), "seconds": median(seconds[1 : tokens + 1])},
