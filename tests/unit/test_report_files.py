@@ -42,6 +42,16 @@ def test_sessions_by_turns_say_which_setting_is_best(tmp_path):
     assert summary.rows == (("mnist", "wan", 0.25, "plain", 1.0, 0.75),)
 
 
+def test_language_models_have_a_table_of_tokens_and_one_of_texts(tmp_path):
+    seen = {"title": "A model", "machine": {"processor": "P", "cores": 2}, "commit": "0" * 40, "protocol": 23}
+    cost = {"network": None, "per_token": {"seconds": 1.5}, "planned": {"mean_per_token": {"bytes": 8e6, "rounds": 21}}}
+    quality = {"positions": 7, "agreement": 0.975, "stochastic_agreement": 0.95}
+    quality |= {"perplexity": 2.5, "float_perplexity": 2.4}
+    tokens, texts = read([write(tmp_path, "w", {"a": {**seen, "cost": cost}, "b": {**seen, "quality": quality}})])
+    assert tokens.rows == (("A model", "loopback", 8e6, 21, 1.5),)
+    assert texts.rows == (("A model", 7, 0.975, 0.95, 2.5, 2.4),)
+
+
 def test_a_log_of_a_server(tmp_path):
     lines = [{"listening": "127.0.0.1:7000", "pin": "00"}, *(KINDS["server"][0],) * 2]
     items = read([write(tmp_path, "log", "\n".join(map(json.dumps, lines)))])

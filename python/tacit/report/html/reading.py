@@ -17,6 +17,7 @@ from tacit.report.html.results import (
     points_of,
     sweep_of,
     tasks_of,
+    writers_of,
 )
 from tacit.report.html.runs import run_of
 
@@ -68,6 +69,8 @@ def others_of(given: Field, name: str) -> list[Item]:
     for key, reader in ENTRIES.items():
         if entries and all(key in entry for entry in entries):
             return reader(given)
+    if entries and all("cost" in entry or "quality" in entry for entry in entries):
+        return writers_of(given)
     if is_planner(given):
         return planner_of(given)
     raise given.wrong(f"is not what `--json` prints for {KNOWN}")

@@ -230,3 +230,31 @@ def points_of(given: Field) -> list[Item]:
     keys = ("mean_bits", "bytes", "top1")
     rows = tuple(tuple(row[key].count() for key in keys) for row in given["points"].rows())
     return [Listing(given["network"].text(), columns, rows, tuple(facts_of(given)))]
+
+
+def writers_of(given: Field) -> list[Item]:
+    """bench/results/models/language-models.json: what tokens cost, and how well they are chosen."""
+    entries = list(given.fields().values())
+    facts = tuple(facts_of(entries[0]))
+    spending = (Column("traffic of a token", "bytes", True), Column("rounds", "number"))
+    costs = (Column("model"), Column("link"), *spending, Column("time of its run", "seconds", True))
+    shares = (Column("integers as float", "share", True), Column("with default rounding", "share", True))
+    perplexities = (Column("perplexity", "number"), Column("of the float model", "number"))
+    chosen = (Column("texts"), Column("positions", "number"), *shares, *perplexities)
+    priced: list[tuple[Cell, ...]] = []
+    compared: list[tuple[Cell, ...]] = []
+    for entry in entries:
+        title = entry["title"].text()
+        if "cost" in entry:
+            cost = entry["cost"]
+            mean, link = cost["planned"]["mean_per_token"], cost.optional("network")
+            spent = [mean[key].count() for key in ("bytes", "rounds")]
+            seconds = cost["per_token"]["seconds"].count()
+            priced.append((title, "loopback" if link is None else link.text(), *spent, seconds))
+        else:
+            found = entry["quality"]
+            keys = ("positions", "agreement", "stochastic_agreement", "perplexity", "float_perplexity")
+            compared.append((title, *(found[key].number() for key in keys)))
+    tokens = Listing("Tokens of language models", costs, tuple(priced), facts)
+    texts = Listing("How well tokens are chosen", chosen, tuple(compared), facts)
+    return [listing for listing in (tokens, texts) if listing.rows]
