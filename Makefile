@@ -181,13 +181,13 @@ bench: build/mnist.tacit
 	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
-# All of bench/results anew but what needs more than this machine has, and the tables of the pages: up to three hours with the
+# All of bench/results anew but what needs more than this machine has, and the tables of the pages: three to four hours with the
 # machine to itself. Started again, it goes on where it was stopped; ONLY chooses steps (`scripts/results.py --list`).
 ONLY ?=
 results: $(CORE) .venv/.text build/mnist.tacit build/smollm2.tacit
 	.venv/bin/python scripts/results.py $(if $(ONLY),--only $(ONLY))
 
-# SecretFlow SPU beside Tacit, in turns (docs/guides/peers.md). Needs 1 GB for SPU and about half an hour, with the machine to itself.
+# SecretFlow SPU beside Tacit, in turns (docs/guides/peers.md). Needs 1 GB for SPU and more than two hours, with the machine to itself.
 PEERS ?= operators networks tokens
 peers: $(CORE) .venv/.text .venv/.chat .venv-peers/.packages
 	.venv/bin/python bench/peers/run.py --only $(PEERS)

@@ -28,7 +28,7 @@ TEXT = (
     "course, and in spring he sends the book to the harbour, where a clerk copies the lines into a register that "
     "nobody has read for thirty years. Last summer a young woman came by bicycle to ask whether she might do so."
 )
-"""What is read, written for this comparison: it is no text by which models are calibrated."""
+"""The text that both read. It was written for this comparison, and no model is calibrated by it."""
 ROLES = {
     **{role: f"self_attn.{role}_proj" for role in "qkvo"},
     **{role: f"mlp.{role}_proj" for role in ("gate", "up", "down")},

@@ -34,7 +34,7 @@ RESULT = ROOT / "bench/results/peers/peers-spu.json"
 FOLDER = ROOT / "build/peers"
 GROUPS = {"operators": [*OPERATORS], "networks": [*NETWORKS], "tokens": [*TOKENS]}
 AGREEMENT = 0.9
-"""Of tokens with those of the float model."""
+"""This part of the tokens has to be what the float model writes."""
 SHORT = 200
 """Characters of what SPU says when it fails."""
 Both = dict[str, list[dict[str, Cost]]]

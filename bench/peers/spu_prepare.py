@@ -32,7 +32,7 @@ def inputs(job: dict[str, Any]) -> list[Any]:
 
 
 def function(job: dict[str, Any]) -> tuple[Any, list[Any], list[int]]:
-    """What is computed, its arguments, and who owns each of them."""
+    """Give the function that SPU computes, its arguments, and the owner of each argument."""
     owner = OWNERS[job["owner"]]
     if "step" in job:
         step, arguments = spu_decoder.step_of(Path(job["step"]))

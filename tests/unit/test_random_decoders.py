@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 import result_age
 import result_tables
+from numpy.typing import NDArray
 from tacit.compiler.compiler import Options, compile_model
 from tacit.compiler.prompts import prompting
 from tacit.compiler.reading import Reading
 from tacit.importers.architectures.floats import Floats
 from tacit.model import Model
-from tacit_lab.random_decoders import SHAPES, Shape, config, weights, write
+from tacit_lab.random_decoders import SHAPES, Shape, config, gpt2, llama, write
 
 SMALL = {"llama": Shape(32, 64, 2, 4, 2, 300), "gpt2": Shape(32, 128, 2, 4, None, 300)}
 PARAMETERS = {"gpt2-small": 124_439_808, "smollm2-135m": 134_515_008, "llama-1b": 1_235_814_400}
-"""Those of the published models."""
+"""The published models have so many weights."""
 
 
 @pytest.mark.parametrize("family", SMALL)
@@ -38,15 +39,20 @@ def test_directories_compile_and_keep_states_of_one_size(tmp_path: Path, family:
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_shapes_have_as_many_weights_as_the_originals(name: str) -> None:
     shape = SHAPES[name]
-    # Of every kind of layer one, and the rest by their number: large models would fill the memory.
+    # A large model would fill the memory, so models of one and two layers say how many weights each layer adds.
     one, two = (size(shape._replace(layers=layers, words=8)) for layers in (1, 2))
     assert one + (two - one) * (shape.layers - 1) + (shape.words - 8) * shape.hidden == PARAMETERS[name]
     assert config(shape)["vocab_size"] == shape.words
 
 
 def size(shape: Shape) -> int:
-    """How many weights a model of this shape has."""
-    return sum(value.size for _, value in weights(shape))
+    """How many weights a model of this shape has; none of them is drawn."""
+
+    def zeros(*sizes: int, deviation: float) -> NDArray[np.float32]:
+        assert deviation > 0
+        return np.broadcast_to(np.float32(0), sizes)
+
+    return sum(value.size for _, value in (llama if shape.gated else gpt2)(shape, zeros))
 
 
 def test_the_command_writes_a_directory_and_refuses_more_layers_than_there_are(tmp_path: Path) -> None:

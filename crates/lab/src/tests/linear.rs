@@ -70,7 +70,7 @@ fn linear_operations_keep_their_bound() {
     }
 }
 
-/// The same operation with its inputs folded as at `place`.
+/// Gives the operation with its inputs folded as at place `at`.
 fn folded(operation: Operation, at: usize) -> Operation {
     let mut operation = operation;
     match &mut operation {
@@ -118,6 +118,20 @@ fn by_ots(bits: [u32; 2], stride: usize, tile: Option<usize>) -> Operation {
     }
 }
 
+/// A matrix product of suite ufo: rows, inner size and columns, bits of weights and of activations.
+fn product_by_ots([rows, inner, cols]: [usize; 3], bits: [u32; 2]) -> Operation {
+    Operation::Matmul {
+        rows,
+        inner,
+        cols,
+        weight_bits: bits[0],
+        activation_bits: bits[1],
+        rounding: Rounding::Exact,
+        suite: Some("ufo".into()),
+        folded: None,
+    }
+}
+
 #[test]
 fn products_by_ot_are_exact() {
     for bits in [[1, 1], [2, 4], [2, 6], [5, 3], [8, 8], [12, 12]] {
@@ -125,22 +139,7 @@ fn products_by_ot_are_exact() {
         check(&by_ots(bits, 1, Some(4)), 0);
         check(&by_ots(bits, 2, None), 0);
     }
-    let (rows, inner, cols) = (3, 20, 5);
-    let suite = Some("ufo".into());
-    let (weight_bits, activation_bits, rounding) = (3, 5, Rounding::Exact);
-    check(
-        &Operation::Matmul {
-            rows,
-            inner,
-            cols,
-            weight_bits,
-            activation_bits,
-            rounding,
-            suite,
-            folded: None,
-        },
-        0,
-    );
+    check(&product_by_ots([3, 20, 5], [3, 5]), 0);
     let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
     check_with(&by_ots([2, 4], 1, None), settings, 2, 0);
     assert!(Bench::new(by_ots([2, 4], 2, Some(2)), Settings::default(), 1).is_err());
@@ -151,19 +150,7 @@ fn products_by_ot_are_exact() {
 /// Beyond 2^21 OTs their pads are made part by part.
 #[test]
 fn products_of_many_ots_are_made_in_parts() {
-    let (rows, inner, cols) = (1, 4096, 300);
-    let suite = Some("ufo".into());
-    let (weight_bits, activation_bits, rounding) = (2, 4, Rounding::Exact);
-    let operation = Operation::Matmul {
-        rows,
-        inner,
-        cols,
-        weight_bits,
-        activation_bits,
-        rounding,
-        suite,
-        folded: None,
-    };
+    let operation = product_by_ots([1, 4096, 300], [2, 4]);
     check(&operation, 0);
     let settings = Settings { offline: NonZeroU32::new(1), ..Settings::default() };
     check_with(&operation, settings, 2, 0);
