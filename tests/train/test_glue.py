@@ -14,7 +14,7 @@ from tacit_lab.glue import TASKS
 
 torch = pytest.importorskip("torch")
 
-from tacit_lab.train import batches, bert, functions, glue, ranges  # noqa: E402
+from tacit_lab.train import batches, bert, functions, glue, precision, ranges  # noqa: E402
 
 ROWS = 24
 
@@ -124,3 +124,16 @@ def test_ranges_count_tokens_only(encoder):
     ):
         for name, values in layer.items():
             torch.testing.assert_close(values.sort().values, wanted[name].sort().values)
+
+
+def test_products_have_the_width_that_the_processor_multiplies(monkeypatch):
+    said = {"flags": "fpu avx512_bf16", "Features": ""}
+    monkeypatch.setattr(precision, "facts", said.get)
+    required = ["--task", "rte", "--out", "x", "--original"]
+    assert glue.parsed(required).bfloat16
+    assert not glue.parsed([*required, "--no-bfloat16"]).bfloat16
+    said["flags"] = "fpu avx2"
+    assert not glue.parsed(required).bfloat16
+    assert glue.parsed([*required, "--bfloat16"]).bfloat16
+    said["Features"] = "asimd bf16"
+    assert glue.parsed(required).bfloat16

@@ -29,6 +29,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tacit_lab.glue import TASKS, Task
+from tacit_lab.train import precision
 from tacit_lab.train.batches import Batch, Examples, read, scores
 from tacit_lab.train.bert import Classifier, Seen, load, save
 from tacit_lab.train.functions import Smooth
@@ -252,7 +253,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="Lines of the training file. Default: all.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="More only help where cores are idle.")
-    parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
+    precision.add_option(parser)
     parser.add_argument("--label-weight", type=float, default=0.2, help="Of the labels beside the original's outputs.")
     parser.add_argument("--state-weight", type=float, default=3.0, help="Of states of tokens beside outputs.")
     parser.add_argument(

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tacit_lab.cifar import pixels
+from tacit_lab.train.precision import multiplies_bfloat16
 
 MAPS = (83, 163)
 FEATURES = 4075
@@ -126,7 +127,7 @@ class Training:
     def step(self, x: Tensor, y: Tensor) -> None:
         """One batch."""
         images = moved(x).div_(127.5).sub_(1).contiguous(memory_format=torch.channels_last)
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_bfloat16()):
             logits = self.network(images)
         loss = functional.cross_entropy(logits.float(), y, label_smoothing=SMOOTHING)
         self.optimiser.zero_grad()

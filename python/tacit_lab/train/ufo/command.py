@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from tacit_lab.train import precision
 from tacit_lab.train.ufo import data, export, plan, start, teacher
 from tacit_lab.train.ufo.network import Network, assign
 from tacit_lab.train.ufo.training import Run, Settings, accuracy, estimated, settle, train
@@ -52,7 +53,7 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=usual.seed)
     parser.add_argument("--limit", type=int, help="Images to train on. Default: all.")
     parser.add_argument("--threads", type=int, default=1, help="More only help where cores are idle.")
-    parser.add_argument("--no-bfloat16", dest="bfloat16", action="store_false", help="Products in float32.")
+    precision.add_option(parser)
     parser.add_argument("--resume", action="store_true", help="Go on with what is in --out.")
     parser.add_argument("--export", action="store_true", help="Only write the directory, from the checkpoint in --out.")
     options = parser.parse_args(words)
