@@ -181,7 +181,7 @@ bench: build/mnist.tacit
 	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 
-# All of bench/results anew but what needs more than this machine has, and the tables of the pages: three to four hours with the
+# All of bench/results anew but what needs more than this machine has, and the tables of the pages: about three hours with the
 # machine to itself. Started again, it goes on where it was stopped; ONLY chooses steps (`scripts/results.py --list`).
 ONLY ?=
 results: $(CORE) .venv/.text build/mnist.tacit build/smollm2.tacit

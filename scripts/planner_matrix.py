@@ -7,8 +7,9 @@ every setting, in turns (a round of all settings, then one in reverse), and writ
 bench/results/planner/planner.json: by model and link
 the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
 over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
-to repeat those that are close more often. Calibrate first (`tacit calibrate`), or with --calibrate before each model
-and link, where other tenants change the machine's speed; let nothing else run. MiniLM needs `make .venv/.text`.
+to repeat those that are close more often. Settings of over six seconds run once. Calibrate first (`tacit
+calibrate`), or with --calibrate before each model, where other tenants change the machine's speed; let nothing else
+run. MiniLM needs `make .venv/.text`.
 """
 
 import argparse
@@ -44,6 +45,8 @@ SUITE_OPTIONS: dict[str, tuple[str, ...]] = {"falcon": ("--accept-leakage",)}
 """What `tacit compile` and every session want besides."""
 OWN_PRECISION = ("lola",)
 """Suites that choose precisions without calibration, because nothing is rescaled."""
+LONG_SECONDS = 6.0
+"""Of a run that is not repeated."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),
@@ -122,7 +125,7 @@ def measured(
     for turn in range(arguments.repeat):
         # There and back, so that none always follows the same other.
         for setting, model, options in list(settings(name, models, arguments.skip_slow))[:: 1 - 2 * (turn % 2)]:
-            if asked and setting not in asked:
+            if (asked and setting not in asked) or is_long(runs.get(setting, [])):
                 continue
             run = tacit("bench", "model", model, "--repeat", 1, "--threads", 1, "--network", link, *options)
             runs.setdefault(setting, []).append(run)
@@ -137,6 +140,11 @@ def measured(
     say(f"{name} on {link}: {figures}; best other {best} {others[best]:.3f}")
     exact = exact and (not asked or known.get("bytes_and_rounds_exact", True))
     return {"settings": rows, "best_other": best, "over_best": ours / others[best], "bytes_and_rounds_exact": exact}
+
+
+def is_long(runs: list[dict[str, Any]]) -> bool:
+    """Whether a setting took so long that it is not run again: a machine's short disturbances are little of it."""
+    return any(run["seconds"] > LONG_SECONDS for run in runs)
 
 
 def row(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -157,18 +165,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), help="some of the models")
     parser.add_argument("--links", nargs="+", choices=LINKS, default=list(LINKS), help="some of the links")
     parser.add_argument("--settings", nargs="+", default=[], help="some of the settings, as `planned` or `suite gala`")
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each setting (default: 3)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each short setting (default: 3)")
     parser.add_argument("--skip-slow", action="store_true", help="leave out settings of large models that take minutes")
-    parser.add_argument("--calibrate", action="store_true", help="measure the machine anew before each model and link")
+    parser.add_argument("--calibrate", action="store_true", help="measure the machine anew before each model")
     parser.add_argument("--output", type=Path, default=RESULT, help="default: %(default)s")
     parser.add_argument("--data", type=Path, default=DATA, help="default: %(default)s")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for compiled models (default: %(default)s)")
     arguments = parser.parse_args()
     for name in arguments.only:
         models = compiled(name, arguments)
+        if arguments.calibrate:
+            tacit("calibrate")
         for link in arguments.links:
-            if arguments.calibrate:
-                tacit("calibrate")
             known = read(arguments.output).get(name, {}).get(link, {})
             entry = measured(name, link, models, arguments, known)
             conditions = {

@@ -3,7 +3,7 @@
 `.venv/bin/python scripts/results.py [--list] [--only STEP ...] [--again]` runs the steps one after another, each a
 command that others can run by hand too, and writes the tables of the pages at the end. A step that is done for this
 commit is kept, so the same command goes on where it was stopped; a step that fails is named at the end, and the exit
-code is 1. The whole takes three to four hours of a machine that has nothing else to do.
+code is 1. The whole takes about three hours of a machine that has nothing else to do.
 
 Left out are results that need more than this machine's tools and data: peers (`make peers`, 1 GB), the zoo (`make
 models`, 6 GB), browsers (`make bench-web`), and networks that are trained first (`make train-glue`, `make train-ufo`,
@@ -84,7 +84,7 @@ STEPS = {
     "writers": Step("tokens of language models, and how well they are chosen", 40, (script("language_models"),)),
     "planner": Step(
         "the plan beside fixed settings and other suites",
-        85,
+        65,
         (script("planner_matrix", "--skip-slow", "--calibrate", "--repeat", "2"),),
     ),
     "papers": Step(
