@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import result_age
 from real_networks import DATA, ROOT, read, say, tacit
 from tacit import _core
 from tacit.demo.texts import smollm2
@@ -116,7 +117,11 @@ def main() -> None:
         row = ROWS[name]
         say(f"{name}: {row.title}")
         conditions = {"machine": machine(), "version": _core.__version__, "commit": commit()}
-        conditions |= {"protocol": _core.PROTOCOL, "date": datetime.now(UTC).date().isoformat()}
+        conditions |= {
+            "kind": result_age.LANGUAGE_MODELS,
+            "protocol": _core.PROTOCOL,
+            "date": datetime.now(UTC).date().isoformat(),
+        }
         entries = {**read(arguments.output), name: {"title": row.title, **conditions, **row.run(arguments)}}
         ordered = {known: entries[known] for known in ROWS if known in entries}
         arguments.output.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")

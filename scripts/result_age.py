@@ -3,7 +3,8 @@
 Every file of bench/results names a commit and, beside it, the version of the protocol that this commit speaks.
 `scripts/result_tables.py` and `scripts/paper_pages.py` say below each table whether the code speaks another version
 since, so that a change of the wire makes `make check` fail until the pages say so, and refuse files that say nothing.
-Results of float models alone have `"none"` in its place: no change of the wire changes them.
+Results of float models alone have `"none"` in its place: no change of the wire changes them. Some versions change the
+bytes of one kind of sessions only (`NARROW`); results of all others hold.
 """
 
 import json
@@ -18,6 +19,10 @@ SOURCE = "crates/runtime/src/session/opening.rs"
 """Where the version is a constant."""
 FLOATS = "none"
 """In place of a version: no protocol takes part."""
+LANGUAGE_MODELS = "language model"
+"""What stands as the `kind` of results of sessions that keep keys and values."""
+NARROW = {24: LANGUAGE_MODELS}
+"""Versions that changed the bytes of one kind of results, and of no other."""
 UNTOLD = ("chromium.json", "papers/ufo-tradeoff.json")
 """Files from before results named their commits; what writes them does now. No other may be without one."""
 
@@ -42,6 +47,9 @@ def age(entry: dict[str, Any], now: int) -> str:
         raise SystemExit(f"a result of commit {entry.get('commit')} names protocol {protocol}; the code speaks {now}")
     if protocol == now:
         return f"protocol {protocol}"
+    later = range(protocol + 1, now + 1)
+    if all(version in NARROW and NARROW[version] != entry.get("kind") for version in later):
+        return f"protocol {protocol}, the same bytes in protocol {now} of this code"
     return f"protocol {protocol}, older than protocol {now} of this code"
 
 

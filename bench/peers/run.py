@@ -92,7 +92,8 @@ def token(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     agreement = {"tacit": float(np.mean(written == files.labels))}
     if peer.error is None:
         agreement["spu"] = float(theirs.result(folder)[0].item() == files.expected)
-    entry = {"title": work.title, "tokens": work.tokens, "agreement": agreement, **costs(both, peer.error)}
+    entry = {"title": work.title, "kind": work.kind, "tokens": work.tokens, "agreement": agreement}
+    entry |= costs(both, peer.error)
     return {**entry, "same_function": min(agreement.values()) >= AGREEMENT}
 
 

@@ -48,6 +48,7 @@ class Token:
     title: str
     context: int = 128
     tokens: int = 32
+    kind: str = "language model"
 
 
 @dataclass(frozen=True)

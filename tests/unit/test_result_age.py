@@ -7,6 +7,7 @@ import pytest
 import result_age
 import result_tables
 from tacit import _core
+from works import TOKENS
 
 MACHINE = {"processor": "P", "cores": 2}
 NOW = result_age.spoken()
@@ -32,6 +33,19 @@ def test_rows_of_another_protocol_are_called_older():
             result_age.age({"commit": "a", "protocol": protocol}, 21)
 
 
+def test_versions_of_one_kind_of_sessions_leave_other_results_as_they_are(monkeypatch):
+    monkeypatch.setattr(result_age, "NARROW", {22: "some", 23: "others"})
+    said = "protocol 21, the same bytes in protocol 23 of this code"
+    assert result_age.age({"commit": "a", "protocol": 21}, 23) == said
+    assert result_age.age({"commit": "a", "protocol": 22, "kind": "some"}, 23).startswith("protocol 22, the same")
+    for older in ({"protocol": 21, "kind": "some"}, {"protocol": 22, "kind": "others"}, {"protocol": 20}):
+        assert "older than protocol 23" in result_age.age({"commit": "a", **older}, 23)
+
+
+def test_tokens_beside_peers_are_results_of_language_models():
+    assert {work.kind for work in TOKENS.values()} == {result_age.LANGUAGE_MODELS}
+
+
 def test_results_of_floats_have_no_age():
     floats = {"commit": "a", "protocol": "none"}
     assert result_age.age(floats, 21) == "of float models, without a protocol"
@@ -42,8 +56,8 @@ def test_results_of_floats_have_no_age():
 def test_tables_say_so_below_their_rows():
     entry = {"machine": MACHINE, "commit": "0" * 40, "protocol": NOW}
     assert result_tables.conditions(entry) == f"Measured, P, 2 cores, commit 0000000, protocol {NOW}."
-    older = result_tables.conditions({**entry, "protocol": NOW - 1})
-    assert older.endswith(f"protocol {NOW - 1}, older than protocol {NOW} of this code.")
+    older = result_tables.conditions({**entry, "protocol": 1})
+    assert older.endswith(f"protocol 1, older than protocol {NOW} of this code.")
 
 
 def test_every_table_of_the_pages_says_which_protocol_it_is_of():
@@ -53,8 +67,8 @@ def test_every_table_of_the_pages_says_which_protocol_it_is_of():
         assert measured
         for line in measured:
             (protocol,) = re.findall(r", protocol (\d+)[,.]", line)
-            older = f", older than protocol {NOW} of this code." in line
-            assert older == (int(protocol) < NOW), line
+            said = [f"{what} protocol {NOW} of this code." in line for what in (", older than", ", the same bytes in")]
+            assert sum(said) == (int(protocol) < NOW), line
 
 
 def test_all_files_name_commits_and_protocols():

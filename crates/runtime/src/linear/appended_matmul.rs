@@ -108,6 +108,14 @@ impl Preprocess for AppendedProduct {
         self.layer.runs()
     }
 
+    fn for_fewer(&self, runs: usize) -> Option<Box<dyn Preprocess>> {
+        let layer = self.layer.for_runs(runs).ok()?;
+        let less = layer.products().cost().bytes() < self.layer.products().cost().bytes();
+        less.then(|| {
+            Box::new(Self { layer, constants: self.constants.clone() }) as Box<dyn Preprocess>
+        })
+    }
+
     fn split(&self, made: Preprocessed) -> Result<Vec<Preprocessed>> {
         let runs: Vec<Prepared> = made.take()?;
         Ok(runs.into_iter().map(Preprocessed::new).collect())

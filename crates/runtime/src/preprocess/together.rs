@@ -11,7 +11,7 @@ use super::layers::{LayerAt, preprocess_layers};
 use crate::step::Step;
 use crate::step::context::Endpoint;
 use crate::step::correlations::Schedules;
-use crate::step::linear::{Exchange, LinearProtocol};
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
 use crate::step::memory::Memory;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::spent::Part;
@@ -25,13 +25,39 @@ pub(crate) fn layers_for_several<'a>(steps: &'a [Step]) -> Vec<LayerAt<'a>> {
     steps.iter().enumerate().filter_map(layer).collect()
 }
 
+/// These layers as they are preprocessed in a session that has so many runs left: those that are for more in a
+/// form of their own, where they have one.
+struct Suited<'a> {
+    layers: Vec<LayerAt<'a>>,
+    fewer: Vec<Option<Box<dyn Preprocess>>>,
+}
+
+impl<'a> Suited<'a> {
+    fn to(layers: Vec<LayerAt<'a>>, runs: usize) -> Self {
+        let fewer = |(.., layer): &LayerAt<'a>| match runs < layer.runs() {
+            true => layer.for_fewer(runs),
+            false => None,
+        };
+        Self { fewer: layers.iter().map(fewer).collect(), layers }
+    }
+
+    fn layers(&self) -> Vec<LayerAt<'_>> {
+        let both = self.layers.iter().zip(&self.fewer);
+        both.map(|((index, step, layer), fewer)| {
+            (*index, *step, fewer.as_deref().unwrap_or(*layer))
+        })
+        .collect()
+    }
+}
+
 /// What is left of the preprocessing for several runs, by step. Each part is moved into the run that
 /// consumes it.
 #[derive(Default)]
 pub(crate) struct Together(BTreeMap<usize, VecDeque<Preprocessed>>);
 
 impl Together {
-    /// What the next run of `steps` takes; layers of which nothing is left are preprocessed first.
+    /// What the next run of `steps` takes; layers of which nothing is left are preprocessed first, for no more
+    /// than the `runs` that are left where they can be.
     ///
     /// # Errors
     /// [`Error::Peer`], [`Error::Transport`].
@@ -39,10 +65,12 @@ impl Together {
         &mut self,
         end: &mut Endpoint<'_>,
         steps: &[Step],
+        runs: usize,
     ) -> Result<BTreeMap<usize, Preprocessed>> {
         let layers = layers_for_several(steps);
         let is_used = |(index, ..): &&LayerAt<'_>| self.0.get(index).is_none_or(VecDeque::is_empty);
-        let used: Vec<LayerAt<'_>> = layers.iter().filter(is_used).copied().collect();
+        let suited = Suited::to(layers.iter().filter(is_used).copied().collect(), runs);
+        let used = suited.layers();
         let (none, asked) = (&mut Correlations::default(), &mut BTreeMap::new());
         let mut made = preprocess_layers(end, &used, Exchange::Encryption, none, asked)?;
         for (index, _, layer) in used {
@@ -79,16 +107,20 @@ pub(crate) struct Left(BTreeMap<usize, usize>);
 
 impl Left {
     /// What [`Together::next`] costs.
-    pub(crate) fn next(&mut self, steps: &[Step], schedules: &mut Schedules) -> Vec<Part> {
-        let mut used = Vec::new();
-        for at in layers_for_several(steps) {
-            let (index, _, layer) = at;
-            let left = self.0.entry(index).or_default();
-            if *left == 0 {
-                *left = layer.runs();
-                used.push(at);
-            }
-            *left = left.saturating_sub(1);
+    pub(crate) fn next(
+        &mut self,
+        steps: &[Step],
+        runs: usize,
+        schedules: &mut Schedules,
+    ) -> Vec<Part> {
+        let layers = layers_for_several(steps);
+        let left = |index| self.0.get(index).copied().unwrap_or_default();
+        let used = layers.iter().filter(|(index, ..)| left(index) == 0).copied().collect();
+        let suited = Suited::to(used, runs);
+        let used = suited.layers();
+        self.0.extend(used.iter().map(|(index, _, layer)| (*index, layer.runs())));
+        for (index, ..) in &layers {
+            self.0.entry(*index).and_modify(|left| *left = left.saturating_sub(1));
         }
         layer_costs(&used, Exchange::Encryption, schedules, false)
     }

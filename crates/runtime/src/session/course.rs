@@ -99,7 +99,8 @@ impl Course {
             Some(inference) => Before::Preprocessed(inference),
             None => {
                 end.source.set_threads(end.party.threads());
-                let together = self.together.next(end, plan.steps_of(kind))?;
+                let left = self.turns.runs - self.turns.done;
+                let together = self.together.next(end, plan.steps_of(kind), left)?;
                 Before::Ahead(Ahead { together, ..std::mem::take(&mut self.ahead) })
             }
         };

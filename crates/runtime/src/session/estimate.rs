@@ -155,6 +155,11 @@ impl Plan {
         let windows = [Some(self), self.pass()].map(|plan| plan.map(Windows::of));
         let (mut place, mut left) = (0, Left::default());
         let mut missed = BTreeSet::new();
+        let inputs = |kind: &Kind| match (kind.is_pass(), self.pass()) {
+            (true, Some(pass)) => pass.settings().batch(),
+            _ => 1,
+        };
+        let mut to_come: usize = runs.iter().map(inputs).sum();
         for kind in runs {
             let [alone, pass] = &windows;
             let windows = if kind.is_pass() { pass } else { alone };
@@ -163,8 +168,9 @@ impl Plan {
             if kind.is_pass() {
                 missed.extend(left.forget(self.steps()));
             } else {
-                parts.extend(left.next(self.steps_of(*kind), schedules));
+                parts.extend(left.next(self.steps_of(*kind), to_come, schedules));
             }
+            to_come -= inputs(kind);
             let behind = if kind.is_pass() { BTreeSet::new() } else { std::mem::take(&mut missed) };
             let first = place == 0 && self.begins().is_some();
             let run = Run { kind: *kind, place, first, missed: behind };

@@ -143,6 +143,13 @@ pub trait Preprocess {
         1
     }
 
+    /// Returns the layer as it is preprocessed where a session has fewer `runs` left than it is for, of layers
+    /// that take fewer bytes then; `None`, the default, where all are made.
+    fn for_fewer(&self, runs: usize) -> Option<Box<dyn Preprocess>> {
+        let _ = runs;
+        None
+    }
+
     /// Splits what was made for several runs, in their order.
     ///
     /// # Errors

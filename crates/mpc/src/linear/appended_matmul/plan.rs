@@ -125,6 +125,21 @@ impl Layer {
         Ok(Self { shape, runs, plain_bits: products.plain_bits(), out_bits, products })
     }
 
+    /// Plans the same products prepared for other `runs` together, under keys that serve these. What a party
+    /// keeps of entries serves both.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no run, and when those keys do not hold the precision.
+    pub fn for_runs(&self, runs: usize) -> Result<Self> {
+        let refuse = || Error::misuse("products with a growing matrix for no such number of runs");
+        let entries = runs.checked_sub(1).and_then(|more| self.shape.entries().checked_add(more));
+        if self.shape.rows.checked_mul(runs).is_none() {
+            return Err(refuse());
+        }
+        let all = self.shape.matrices(entries.ok_or_else(refuse)?, runs);
+        Ok(Self { runs, products: self.products.resized(all)?, ..self.clone() })
+    }
+
     /// Returns the products of the masks of all runs, which are preprocessed.
     pub fn products(&self) -> &shared_matmul::Layer {
         &self.products

@@ -22,9 +22,10 @@ const BITS: u32 = OUT + SHIFT;
 const RUNS: usize = 3;
 
 /// What the parties hold of both factors in each run, and the results. Runs are prepared when so
-/// many are left (`early`).
+/// many are left (`early`), the last ones without others behind them where `ends` says so.
 struct Session {
     early: usize,
+    ends: bool,
     layer: Layer,
     fixed: Vec<u64>,
     a: Vec<(Share, Share)>,
@@ -59,7 +60,18 @@ fn session(shape: Shape, count: usize, rng: &mut Random) -> Session {
         b.push(split(rng, &right, BITS));
     }
     let fixed = fixed.iter().map(|value| *value as u64 & mask(BITS)).collect();
-    Session { early: 0, layer, fixed, a, b, want }
+    Session { early: 0, ends: false, layer, fixed, a, b, want }
+}
+
+impl Session {
+    /// The layer as it is prepared behind so many runs.
+    fn behind(&self, runs: usize) -> Layer {
+        let left = self.a.len().saturating_sub(runs);
+        match self.ends && left < RUNS {
+            true => self.layer.for_runs(left).unwrap(),
+            false => self.layer.clone(),
+        }
+    }
 }
 
 fn multiply(shape: Shape, x: &[i64], y: &[i64]) -> Vec<i64> {
@@ -91,20 +103,21 @@ fn party(
     channel: &mut Channel,
     (session, mine): (&Session, Mine),
     fixed: Option<&[u64]>,
-    prepare: impl Fn(&mut Channel, &Drawn, &mut Worker<'_>) -> Result<Share>,
+    prepare: impl Fn(&mut Channel, &Layer, &Drawn, &mut Worker<'_>) -> Result<Share>,
 ) -> Result<Vec<Share>> {
-    let (layer, mut memory) = (&session.layer, Memory::default());
+    let mut memory = Memory::default();
     let mut rng = Random::seeded(if fixed.is_some() { 79 } else { 78 });
     let (mut results, mut prepared) = (Vec::new(), VecDeque::new());
     for (a, b) in session.a.iter().zip(&session.b) {
         while prepared.len() <= session.early {
-            let drawn = memory.draw(layer, fixed, &mut rng)?;
+            let layer = session.behind(results.len() + prepared.len());
+            let drawn = memory.draw(&layer, fixed, &mut rng)?;
             let worker = &mut Worker { rng: &mut rng, threads: 1 };
-            let products = prepare(channel, &drawn, worker)?;
-            prepared.extend(drawn.split(layer, &products));
+            let products = prepare(channel, &layer, &drawn, worker)?;
+            prepared.extend(drawn.split(&layer, &products));
         }
         let next: Prepared = prepared.pop_front().unwrap();
-        results.push(next.run(channel, layer, &mut memory, mine(a), mine(b))?);
+        results.push(next.run(channel, &session.layer, &mut memory, mine(a), mine(b))?);
     }
     Ok(results)
 }
@@ -113,16 +126,17 @@ type Run = (wire::testing::Outcome<Result<Vec<Share>>>, wire::testing::Outcome<R
 
 fn run(session: &Session) -> Run {
     let (key, public) = keys(&session.layer);
-    let products = session.layer.products();
     run_pair(
         |channel| {
-            party(channel, (session, |pair| &pair.0), None, |channel, drawn, worker| {
+            party(channel, (session, |pair| &pair.0), None, |channel, layer, drawn, worker| {
+                let products = layer.products();
                 shared_matmul::client(channel, products, &key, &drawn.a, &drawn.b, worker)
             })
         },
         |channel| {
             let fixed = Some(session.fixed.as_slice());
-            party(channel, (session, |pair| &pair.1), fixed, |channel, drawn, worker| {
+            party(channel, (session, |pair| &pair.1), fixed, |channel, layer, drawn, worker| {
+                let products = layer.products();
                 shared_matmul::server(channel, products, &public, &drawn.a, &drawn.b, worker)
             })
         },
@@ -135,14 +149,14 @@ fn sessions_multiply_and_cost_what_is_said() {
     let (mut total, mut count) = (0.0, 0.0);
     for axis in [Axis::Inner, Axis::Columns] {
         for fixed in [0, 2] {
-            for length in [1, 3, 11] {
+            for (length, ends) in [(1, false), (3, false), (11, false), (1, true), (5, true)] {
                 let session = session(shape(axis, fixed), length, &mut rng);
+                let session = Session { ends, ..session };
                 let (ours, theirs) = run(&session);
-                let before = vec![session.layer.products().cost(); length.div_ceil(RUNS)];
                 let mut cost = Cost::NONE;
                 for at in 0..length {
                     if at % RUNS == 0 {
-                        cost = cost.then(before[at / RUNS]);
+                        cost = cost.then(session.behind(at).products().cost());
                     }
                     cost = cost.then(session.layer.cost());
                 }
@@ -181,6 +195,27 @@ fn runs_may_be_prepared_while_others_are_left() {
             }
         }
     }
+}
+
+#[test]
+fn fewer_runs_take_less_under_the_same_keys() {
+    let shape =
+        Shape { batch: 3, rows: 3, inner: 64, columns: 153, axis: Axis::Columns, fixed: 24 };
+    let layer = Layer::new(shape, 8, 18, 32).unwrap();
+    let mut least = u64::MAX;
+    for runs in [31, 16, 8, 4, 2, 1] {
+        let fewer = layer.for_runs(runs).unwrap();
+        let (all, some) = (layer.products().params(), fewer.products().params());
+        assert_eq!(all.degree(), some.degree());
+        assert!(some.modulus_bits() <= all.modulus_bits());
+        assert_eq!([fewer.runs(), fewer.outputs()], [runs, layer.outputs()]);
+        assert_eq!([fewer.plain_bits, fewer.out_bits], [layer.plain_bits, layer.out_bits]);
+        assert_eq!(fewer.cost(), layer.cost());
+        let bytes = fewer.products().cost().bytes();
+        assert!(bytes < least, "{runs} runs take {bytes} bytes");
+        least = bytes;
+    }
+    assert!(least * 8 < layer.products().cost().bytes());
 }
 
 #[test]
@@ -231,6 +266,9 @@ fn what_does_not_fit_is_refused() {
         assert!(matches!(Layer::new(shape, shift, out, runs), Err(Error::Misuse { .. })));
     }
     let layer = Layer::new(good, SHIFT, OUT, RUNS).unwrap();
+    for runs in [0, huge] {
+        assert!(matches!(layer.for_runs(runs), Err(Error::Misuse { .. })));
+    }
     let fixed = Some([0; 3].as_slice());
     let drawn = Memory::default().draw(&layer, fixed, &mut Random::seeded(4));
     assert!(matches!(drawn, Err(Error::Internal(_))));

@@ -36,7 +36,18 @@ impl Layer {
         rounding: Rounding,
     ) -> Result<Self> {
         let precision = precision(shape, shift, out_bits, rounding)?;
-        plain(shape, left, precision).ok_or_else(|| refusal(shape, precision))
+        plain(shape, left, precision, &rlwe::TABLE).ok_or_else(|| refusal(shape, precision))
+    }
+
+    /// Plans products of other sizes that are as precise as these, in blocks, under keys that serve these.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for empty or gigantic matrices, or when those keys do not hold the precision.
+    pub fn resized(&self, shape: Shape) -> Result<Self> {
+        let Precision { plain_bits, out_bits, rounding } = self.precision;
+        let precision = precision(shape, plain_bits - out_bits, out_bits, rounding)?;
+        let degrees = [(self.params.degree(), self.params.modulus_bits())];
+        plain(shape, self.left, precision, &degrees).ok_or_else(|| refusal(shape, precision))
     }
 
     /// Returns a bound on the probability that a result of a run is off by more than its width has
@@ -103,12 +114,19 @@ impl Layer {
     }
 }
 
-/// The best plan that sends both factors block by block.
-fn plain(shape: Shape, left: Left, precision: Precision) -> Option<Layer> {
+/// The best plan that sends both factors block by block, of these degrees with moduli of so many bits at most.
+fn plain(
+    shape: Shape,
+    left: Left,
+    precision: Precision,
+    degrees: &[(usize, u32)],
+) -> Option<Layer> {
     let mut best: Option<(Price, Layer)> = None;
-    for (degree, _) in rlwe::TABLE {
+    for (degree, most) in degrees.iter().copied() {
         for block in blocks(shape.sizes(), degree, 1) {
-            let Some((params, response_bits)) = parameters(shape, left, block, degree, precision)
+            let found = parameters(shape, left, block, degree, precision);
+            let Some((params, response_bits)) =
+                found.filter(|(params, _)| params.modulus_bits() <= most)
             else {
                 continue;
             };

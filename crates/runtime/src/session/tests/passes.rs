@@ -171,6 +171,28 @@ fn products_on_masks_of_several_runs_go_on_behind_passes() {
 }
 
 #[test]
+fn no_more_runs_are_prepared_than_a_session_has_left() {
+    let mut rng = Random::seeded(56);
+    let model = decoder(2, Rounding::Stochastic);
+    let graph = model.graph.clone();
+    let mut options = OptionsByStep::default();
+    let product = graph.nodes.iter().position(|node| node.op.is::<graph::MatMul>()).unwrap();
+    options.set(product, "ahead64".parse().unwrap());
+    let plan = Plan::chosen(graph, Settings::default(), options).unwrap();
+    let before = |inputs| -> u64 {
+        let parts = plan.parts_of(Inputs::of(inputs)).into_iter();
+        let of_product = parts.filter(|part| part.step == Some(product));
+        let prepared = of_product.filter(|part| part.phase == wire::Phase::Preprocess);
+        prepared.map(|part| part.spent.cost.bytes()).sum()
+    };
+    assert!(3 * before(5) < before(64), "{} {}", before(5), before(64));
+    assert!(before(5) < before(64 + 5) - before(64) + 64, "the last runs of many are as few");
+    let values = text(&mut rng, 5);
+    let (_, reports) = session((&model, &plan), &values, &[(false, 1); 5]);
+    super::remembered::costs_as_planned(&plan, Inputs::of(5), reports);
+}
+
+#[test]
 fn passes_that_there_cannot_be_are_refused() {
     let mut rng = Random::seeded(54);
     let decoder = decoder(1, Rounding::Exact);
