@@ -3,7 +3,8 @@
     .venv/bin/python scripts/glue_results.py cola mrpc stsb
 
 Accuracy is that of the float models on all of the dev file; approximate inverse square roots are tried on its first
-inputs. Tasks that are not named keep what the file has of them.
+inputs. Models with one unified function alone are measured where they are. Tasks that are not named keep what the
+file has of them.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import result_age
-from tacit_lab.comet.accuracy import measure
+from tacit_lab.comet.accuracy import KINDS, kinds, measure
 from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
 
@@ -49,9 +50,9 @@ def main() -> None:
     known = json.loads(RESULTS.read_text())["tasks"] if RESULTS.is_file() else {}
     for name in arguments.tasks:
         found = measure(name, arguments.models, arguments.data, arguments.limit)
-        runs = {kind: trained(arguments.models / folder) for kind, folder in kinds(name).items()}
+        runs = {kind: trained(folder) for kind, folder in kinds(name, arguments.models).items()}
         known[name] = {**found, "functions": runs["unified"]["functions"], "training": runs}
-        commands = [f"make train-glue TASK={task}" for task in sorted(known)]
+        commands = [training(task, measures) for task, measures in sorted(known.items())]
         commands.append(f"python scripts/glue_results.py {' '.join(sorted(known))}")
         content = {
             "machine": machine(),
@@ -61,12 +62,17 @@ def main() -> None:
             "tasks": known,
         }
         RESULTS.write_text(json.dumps(content, indent=1) + "\n")
-        print(f"{name}: original {found['original']:.4f}, unified {found['unified']:.4f}; wrote {RESULTS}")
+        print(f"{name}: {printed(found)}; wrote {RESULTS}")
 
 
-def kinds(name: str) -> dict[str, str]:
-    """Folders of both models of a task."""
-    return {"original": name, "unified": f"{name}-unified"}
+def training(name: str, found: dict[str, Any]) -> str:
+    """The command that trains a task's models."""
+    return f"make train-glue TASK={name}{' ALONE=1' if 'activation' in found else ''}"
+
+
+def printed(found: dict[str, Any]) -> str:
+    """The measures of a task's float models."""
+    return ", ".join(f"{kind} {found[kind]:.4f}" for kind in KINDS if kind in found)
 
 
 if __name__ == "__main__":
