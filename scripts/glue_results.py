@@ -4,7 +4,8 @@
 
 Accuracy is that of the float models on all of the dev file; approximate inverse square roots are tried on its first
 inputs. Models with one unified function alone are measured where they are. Tasks that are not named keep what the
-file has of them.
+file has of them, and the commit that they were measured with; the commit of the file is that of the last run of
+this script.
 """
 
 import argparse
@@ -47,22 +48,32 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--limit", type=int, default=ROOT_INPUTS, help="Inputs for approximate roots.")
     arguments = parser.parse_args()
-    known = json.loads(RESULTS.read_text())["tasks"] if RESULTS.is_file() else {}
+    content = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {"tasks": {}}
+    known: dict[str, Any] = with_commits(content)
     for name in arguments.tasks:
-        found = measure(name, arguments.models, arguments.data, arguments.limit)
-        runs = {kind: trained(folder) for kind, folder in kinds(name, arguments.models).items()}
-        known[name] = {**found, "functions": runs["unified"]["functions"], "training": runs}
-        commands = [training(task, measures) for task, measures in sorted(known.items())]
+        known[name] = {**conditions(), **measured(name, arguments.models, arguments.data, arguments.limit)}
+        commands = [training(task, found) for task, found in sorted(known.items())]
         commands.append(f"python scripts/glue_results.py {' '.join(sorted(known))}")
-        content = {
-            "machine": machine(),
-            "commit": commit(),
-            "protocol": result_age.FLOATS,
-            "commands": commands,
-            "tasks": known,
-        }
-        RESULTS.write_text(json.dumps(content, indent=1) + "\n")
-        print(f"{name}: {printed(found)}; wrote {RESULTS}")
+        RESULTS.write_text(json.dumps({**conditions(), "commands": commands, "tasks": known}, indent=1) + "\n")
+        print(f"{name}: {printed(known[name])}; wrote {RESULTS}")
+
+
+def conditions() -> dict[str, str]:
+    """What measures are made with."""
+    return {"machine": machine(), "commit": commit(), "protocol": result_age.FLOATS}
+
+
+def with_commits(content: dict[str, Any]) -> dict[str, Any]:
+    """The tasks of a file; each that names no commit of its own was measured with the file's."""
+    of_file = {key: content[key] for key in ("machine", "commit", "protocol") if key in content}
+    return {name: {**of_file, **found} for name, found in content["tasks"].items()}
+
+
+def measured(name: str, models: Path, data: Path, limit: int) -> dict[str, Any]:
+    """A task's measures, and how its models were trained."""
+    found = measure(name, models, data, limit)
+    runs = {kind: trained(folder) for kind, folder in kinds(name, models).items()}
+    return {**found, "functions": runs["unified"]["functions"], "training": runs}
 
 
 def training(name: str, found: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from tacit_lab.reproduce.harness.listing import listing
 from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored, missing
 from tacit_lab.reproduce.harness.process import answer
 from tacit_lab.reproduce.harness.runner import Folder, Run, chosen
-from tacit_lab.reproduce.harness.wording import circumstances, lasting, quotient, short, status
+from tacit_lab.reproduce.harness.wording import circumstances, commits, lasting, quotient, short, status
 from tacit_lab.reproduce.paper import Minutes, Table, ratio, row
 from tacit_lab.reproduce.tables import TABLES, reproduce
 
@@ -130,6 +130,19 @@ def test_stored_results_are_called_so(tmp_path, monkeypatch):
     assert ("stored", "results.json, found at commit 0123456789; --full finds it anew") in list(circumstances(entry))
     assert status(entry) == "done, from stored results"
     assert reproduce("stored", True, tmp_path)["stored"] == []
+
+
+def test_stored_tasks_name_their_own_commits(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tasks = {"a": {"commit": "1" * 40}, "b": {"commit": "2" * 40}, "c": {"commit": "1" * 40}}
+    (tmp_path / "results.json").write_text(json.dumps({"commit": "2" * 40, "tasks": tasks}))
+    origin = Stored("results.json").origin()
+    assert origin == {
+        "file": "results.json",
+        "commit": "2" * 40,
+        "tasks": {"a": "1" * 40, "b": "2" * 40, "c": "1" * 40},
+    }
+    assert commits(origin) == f"{'1' * 10} (a, c), {'2' * 10} (b)"
 
 
 def test_needs_name_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class DataFile(NamedTuple):
@@ -53,10 +53,12 @@ class Stored(NamedTuple):
         gone = f"{self.name} does not exist; run this in the repository, or with --full"
         return None if Path(self.name).exists() else gone
 
-    def origin(self) -> dict[str, str]:
-        """The file, and the commit that found the results."""
+    def origin(self) -> dict[str, Any]:
+        """The file, the commit that found the results, and `tasks`: commits by task, where tasks name their own."""
         content = json.loads(Path(self.name).read_text(encoding="utf-8"))
-        return {"file": self.name, "commit": str(content.get("commit", "unknown"))}
+        own = {name: found["commit"] for name, found in content.get("tasks", {}).items() if "commit" in found}
+        found = {"file": self.name, "commit": str(content.get("commit", "unknown"))}
+        return {**found, "tasks": own} if own else found
 
 
 class Package(NamedTuple):
