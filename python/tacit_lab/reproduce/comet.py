@@ -3,8 +3,8 @@
 Ours are MiniLM models of 22 million parameters, the paper's BERT-base of 110: what compares is how far unified
 functions and approximate roots move them. Without --full the numbers are those of
 `bench/results/papers/comet-glue.json`; with it, they are computed from the models that `make train-glue` wrote, and of
-tasks without one from the unified model that comes with the package. The paper's rows "GeLU + ReLU" and "s-GeLU + ReLU"
-have no counterpart: there is no softmax of plain ReLUs here.
+tasks without one from the unified model that the package has, if it has one. The paper's rows "GeLU + ReLU" and
+"s-GeLU + ReLU" have no counterpart: there is no softmax of plain ReLUs here.
 """
 
 import json
