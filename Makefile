@@ -206,11 +206,13 @@ train: .venv-train/.packages
 	.venv-train/bin/python python/tacit_lab/train/mnist.py --data $(MNIST)
 	.venv-train/bin/python python/tacit_lab/train/mnist.py --data $(MNIST) --network mlp --epochs 12
 
-# A task of GLUE, with functions of its own and then unified (suite comet), into build/glue.
+# A task of GLUE, with functions of its own and then unified (suite comet), into build/glue; with ALONE=1 also with each
+# of both functions unified alone.
 TASK ?= mrpc
+ALONE ?=
 GLUE ?= ../shared/data/glue
 train-glue: $(CORE) .venv/.text .venv-train/.packages
-	scripts/train_glue.sh $(TASK) $(GLUE) build/glue
+	scripts/train_glue.sh $(TASK) $(GLUE) build/glue $(ALONE)
 
 # ResNet-20 with low-bit weights of the Winograd domain (suite ufo), into build/ufo; stopped and started again, it goes on.
 CIFAR ?= ../shared/data/cifar10

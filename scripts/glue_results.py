@@ -3,7 +3,9 @@
     .venv/bin/python scripts/glue_results.py cola mrpc stsb
 
 Accuracy is that of the float models on all of the dev file; approximate inverse square roots are tried on its first
-inputs. Tasks that are not named keep what the file has of them.
+inputs. Models with one unified function alone are measured where they are, and the delta that the package has of a
+task. Tasks that are not named keep what the file has of them, and the commit that they were measured with; the
+commit of the file is that of the last run of this script.
 """
 
 import argparse
@@ -11,10 +13,12 @@ import json
 import platform
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import result_age
-from tacit_lab.comet.accuracy import measure
+from tacit_lab.comet import shipped
+from tacit_lab.comet.accuracy import KINDS, Sentences, kinds, measure
 from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
 
@@ -46,27 +50,52 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--limit", type=int, default=ROOT_INPUTS, help="Inputs for approximate roots.")
     arguments = parser.parse_args()
-    known = json.loads(RESULTS.read_text())["tasks"] if RESULTS.is_file() else {}
+    content = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {"tasks": {}}
+    known: dict[str, Any] = with_commits(content)
     for name in arguments.tasks:
-        found = measure(name, arguments.models, arguments.data, arguments.limit)
-        runs = {kind: trained(arguments.models / folder) for kind, folder in kinds(name).items()}
-        known[name] = {**found, "functions": runs["unified"]["functions"], "training": runs}
-        commands = [f"make train-glue TASK={task}" for task in sorted(known)]
+        known[name] = {**conditions(), **measured(name, arguments.models, arguments.data, arguments.limit)}
+        commands = [training(task, found) for task, found in sorted(known.items())]
         commands.append(f"python scripts/glue_results.py {' '.join(sorted(known))}")
-        content = {
-            "machine": machine(),
-            "commit": commit(),
-            "protocol": result_age.FLOATS,
-            "commands": commands,
-            "tasks": known,
-        }
-        RESULTS.write_text(json.dumps(content, indent=1) + "\n")
-        print(f"{name}: original {found['original']:.4f}, unified {found['unified']:.4f}; wrote {RESULTS}")
+        RESULTS.write_text(json.dumps({**conditions(), "commands": commands, "tasks": known}, indent=1) + "\n")
+        print(f"{name}: {printed(known[name])}; wrote {RESULTS}")
 
 
-def kinds(name: str) -> dict[str, str]:
-    """Folders of both models of a task."""
-    return {"original": name, "unified": f"{name}-unified"}
+def conditions() -> dict[str, str]:
+    """What measures are made with."""
+    return {"machine": machine(), "commit": commit(), "protocol": result_age.FLOATS}
+
+
+def with_commits(content: dict[str, Any]) -> dict[str, Any]:
+    """The tasks of a file; each that names no commit of its own was measured with the file's."""
+    of_file = {key: content[key] for key in ("machine", "commit", "protocol") if key in content}
+    return {name: {**of_file, **found} for name, found in content["tasks"].items()}
+
+
+def measured(name: str, models: Path, data: Path, limit: int) -> dict[str, Any]:
+    """A task's measures, and how its models were trained."""
+    found = measure(name, models, data, limit)
+    runs = {kind: trained(folder) for kind, folder in kinds(name, models).items()}
+    kept = {"one_bit": one_bit(name, data)} if shipped.unified(name).is_file() else {}
+    return {**found, **kept, "functions": runs["unified"]["functions"], "training": runs}
+
+
+def one_bit(name: str, data: Path) -> dict[str, Any]:
+    """The measure of the unified model that the package has a delta of."""
+    file = shipped.unified(name)
+    with TemporaryDirectory() as folder:
+        restored = shipped.restored(name, Path(folder))
+        value = Sentences.read(restored, name, data / "glue" / f"{name}_dev.tsv", None).plain()
+    return {"file": file.name, "bytes": file.stat().st_size, "unified": value}
+
+
+def training(name: str, found: dict[str, Any]) -> str:
+    """The command that trains a task's models."""
+    return f"make train-glue TASK={name}{' ALONE=1' if 'activation' in found else ''}"
+
+
+def printed(found: dict[str, Any]) -> str:
+    """The measures of a task's float models."""
+    return ", ".join(f"{kind} {found[kind]:.4f}" for kind in KINDS if kind in found)
 
 
 if __name__ == "__main__":

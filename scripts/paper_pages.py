@@ -101,17 +101,30 @@ def below(content: dict[str, Any], results: Path) -> Iterator[str]:
     yield "\n\n".join(origins)
 
 
-def origin_line(origin: dict[str, str], results: Path) -> str:
+def origin_line(origin: dict[str, Any], results: Path) -> str:
     """What results were measured with that a table reads from a file, which must be as the table has read it."""
     found = result_tables.read(results / Path(origin["file"]).relative_to("bench/results"))
-    if found.get("commit", UNKNOWN) != origin["commit"]:
+    own = {name: found.get("tasks", {}).get(name, {}) for name in origin.get("tasks", {})}
+    known = {"commit": found.get("commit", UNKNOWN)} | {name: entry.get("commit") for name, entry in own.items()}
+    if known != {"commit": origin["commit"], **origin.get("tasks", {})}:
         raise SystemExit(f"{origin['file']} is newer than a table that has read it; make the table again")
     if "commit" not in found:
         return f"Rows from `{origin['file']}`, from before results named their commits."
-    machine = found["machine"] if isinstance(found["machine"], str) else found["machine"]["processor"]
-    day = f" on {found['date'][:10]}" if "date" in found else ""
-    age = result_age.age(found, result_age.spoken())
-    return f"Rows from `{origin['file']}`: measured{day}, {machine}, commit {found['commit'][:7]}, {age}."
+    if not own:
+        return f"Rows from `{origin['file']}`: {measured_with(found)}."
+    alike: dict[str, list[str]] = {}
+    for name, entry in own.items():
+        alike.setdefault(measured_with(entry), []).append(name)
+    parts = [f"of {', '.join(names)} {words}" for words, names in alike.items()]
+    return f"Rows from `{origin['file']}`: {'; '.join(parts)}."
+
+
+def measured_with(entry: dict[str, Any]) -> str:
+    """The day if it is known, the machine, the commit and the age of a result."""
+    machine = entry["machine"] if isinstance(entry["machine"], str) else entry["machine"]["processor"]
+    day = f" on {entry['date'][:10]}" if "date" in entry else ""
+    age = result_age.age(entry, result_age.spoken())
+    return f"measured{day}, {machine}, commit {entry['commit'][:7]}, {age}"
 
 
 def pages(docs: Path, results: Path) -> Iterator[tuple[Path, str]]:

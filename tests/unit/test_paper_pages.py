@@ -102,6 +102,23 @@ def test_stored_rows_say_what_they_were_measured_with(tmp_path):
     assert "before results named their commits" in list(paper_pages.below(silent, tmp_path))[-1]
 
 
+def test_stored_tasks_say_what_each_was_measured_with(tmp_path):
+    of_one, of_two = ({"machine": "P", "commit": digit * 40, "protocol": "none"} for digit in "12")
+    stored = {**of_two, "tasks": {"a": of_one, "b": of_two, "c": of_one}}
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/f.json").write_text(json.dumps(stored))
+    commits = {name: entry["commit"] for name, entry in stored["tasks"].items()}
+    origin = {"file": "bench/results/papers/f.json", "commit": "2" * 40, "tasks": commits}
+    floats = "of float models, without a protocol"
+    first, second = (f"measured, P, commit {digit * 7}, {floats}" for digit in "12")
+    words = paper_pages.origin_line(origin, tmp_path)
+    assert words == f"Rows from `bench/results/papers/f.json`: of a, c {first}; of b {second}."
+    with pytest.raises(SystemExit, match="make the table again"):
+        paper_pages.origin_line({**origin, "tasks": {**commits, "a": "2" * 40}}, tmp_path)
+    with pytest.raises(SystemExit, match="make the table again"):
+        paper_pages.origin_line({**origin, "tasks": {**commits, "d": "2" * 40}}, tmp_path)
+
+
 def test_tables_with_stored_rows_alone_are_known():
     names = [name for paper in PAPERS for name in tables(paper)]
     whole = [name for name in names if TABLES[name].needs and all(isinstance(n, Stored) for n in TABLES[name].needs)]

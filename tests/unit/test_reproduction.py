@@ -11,10 +11,10 @@ from tacit_lab.reproduce.harness import conditions, figures
 from tacit_lab.reproduce.harness.document import document, publish
 from tacit_lab.reproduce.harness.html import inlined
 from tacit_lab.reproduce.harness.listing import listing
-from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored, missing
+from tacit_lab.reproduce.harness.needs import Asset, DataFile, Either, LocalFile, Package, Stored, missing
 from tacit_lab.reproduce.harness.process import answer
 from tacit_lab.reproduce.harness.runner import Folder, Run, chosen
-from tacit_lab.reproduce.harness.wording import circumstances, lasting, quotient, short, status
+from tacit_lab.reproduce.harness.wording import circumstances, commits, lasting, quotient, short, status
 from tacit_lab.reproduce.paper import Minutes, Table, ratio, row
 from tacit_lab.reproduce.tables import TABLES, reproduce
 
@@ -132,12 +132,32 @@ def test_stored_results_are_called_so(tmp_path, monkeypatch):
     assert reproduce("stored", True, tmp_path)["stored"] == []
 
 
+def test_stored_tasks_name_their_own_commits(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tasks = {"a": {"commit": "1" * 40}, "b": {"commit": "2" * 40}, "c": {"commit": "1" * 40}}
+    (tmp_path / "results.json").write_text(json.dumps({"commit": "2" * 40, "tasks": tasks}))
+    origin = Stored("results.json").origin()
+    assert origin == {
+        "file": "results.json",
+        "commit": "2" * 40,
+        "tasks": {"a": "1" * 40, "b": "2" * 40, "c": "1" * 40},
+    }
+    assert commits(origin) == f"{'1' * 10} (a, c), {'2' * 10} (b)"
+
+
 def test_needs_name_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").touch()
     assert missing((Package("json", ""), LocalFile("*.md", "")), tmp_path) is None
     reason = missing((Package("no_such_package", "install it"), LocalFile("build/*-x", "make x")), tmp_path)
     assert reason == "package no_such_package is not installed; install it; build/*-x does not exist; make x"
+    either = Either(LocalFile("build/*-x", "make x"), Asset("mnist.onnx", Package("no_such_package", "install it")))
+    reason = missing((either,), tmp_path)
+    assert reason == "build/*-x does not exist; make x, or package no_such_package is not installed; install it"
+    absent = either._replace(second=Asset("x.npz", Package("json", "")))
+    assert missing((absent,), tmp_path) == "build/*-x does not exist; make x, or the package has no x.npz"
+    assert missing((either._replace(second=Asset("mnist.*", Package("json", ""))),), tmp_path) is None
+    assert missing((either._replace(first=LocalFile("*.md", "")),), tmp_path) is None
     wanted = Table("p", "w", lambda *_: {}, Minutes(1, 1), (DataFile("a"),), (DataFile("b"),))
     assert [need.name for full in (False, True) for need in wanted.wants(full)] == ["a", "b"]
 

@@ -25,6 +25,8 @@ STEP = 16
 """Lengths of inputs are multiples of this."""
 ITERATIONS = (0, 3, 4)
 SEED = 1
+KINDS = {"original": "", "activation": "-activation", "attention": "-attention", "unified": "-unified"}
+"""Models of a task, and how their folders' names end: with no function unified, with one of the two, and with both."""
 
 
 @dataclass(frozen=True)
@@ -119,15 +121,21 @@ def roots() -> Iterator[tuple[str, InverseRoot]]:
     yield "unflooded-4", Root(unflooded(SEED), 4)
 
 
+def kinds(name: str, models: Path) -> dict[str, Path]:
+    """Folders of a task's models by kind, of those that are there; that of the unified model in any case."""
+    folders = {kind: models / f"{name}{end}" for kind, end in KINDS.items()}
+    return {kind: folder for kind, folder in folders.items() if kind == "unified" or folder.is_dir()}
+
+
 def measure(
     name: str, models: Path, data: Path, limit: int | None, chosen: Iterable[str] | None = None
 ) -> dict[str, Any]:
-    """One task: measures of the original and the unified model in float, and of the latter with each inverse root."""
+    """One task: measures in float of the models that there are, and of the unified one with each inverse root."""
     dev = data / "glue" / f"{name}_dev.tsv"
-    original = Sentences.read(models / name, name, dev, None)
-    unified = Sentences.read(models / f"{name}-unified", name, dev, None)
+    read = {kind: Sentences.read(folder, name, dev, None) for kind, folder in kinds(name, models).items()}
+    unified = read["unified"]
     content: dict[str, Any] = {"measure": unified.task.measure, "inputs": len(unified.wanted)}
-    content |= {"original": original.plain(), "unified": unified.plain()}
+    content |= {kind: sentences.plain() for kind, sentences in read.items()}
     approximate = Approximate(name, unified.folder, data / "glue" / f"{name}_train.tsv")
     some = Sentences.read(unified.folder, name, dev, limit)
     wanted = None if chosen is None else set(chosen)

@@ -3,7 +3,9 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import tacit
 
 
 class DataFile(NamedTuple):
@@ -53,10 +55,12 @@ class Stored(NamedTuple):
         gone = f"{self.name} does not exist; run this in the repository, or with --full"
         return None if Path(self.name).exists() else gone
 
-    def origin(self) -> dict[str, str]:
-        """The file, and the commit that found the results."""
+    def origin(self) -> dict[str, Any]:
+        """The file, the commit that found the results, and `tasks`: commits by task, where tasks name their own."""
         content = json.loads(Path(self.name).read_text(encoding="utf-8"))
-        return {"file": self.name, "commit": str(content.get("commit", "unknown"))}
+        own = {name: found["commit"] for name, found in content.get("tasks", {}).items() if "commit" in found}
+        found = {"file": self.name, "commit": str(content.get("commit", "unknown"))}
+        return {**found, "tasks": own} if own else found
 
 
 class Package(NamedTuple):
@@ -75,7 +79,47 @@ class Package(NamedTuple):
         return f"package {self.name} is not installed; {self.get}" if find_spec(self.name) is None else None
 
 
-Need = DataFile | LocalFile | Stored | Package
+class Asset(NamedTuple):
+    """What matches a pattern among the files of the package `tacit`, and another package that it is used with."""
+
+    name: str
+    beside: Package
+
+    @property
+    def kind(self) -> str:
+        """The other package."""
+        return self.beside.name
+
+    def missing(self, data: Path) -> str | None:
+        """Why it cannot be used; None if both are there."""
+        if not any(Path(tacit.__file__).parent.glob(f"assets/{self.name}")):
+            return f"the package has no {self.name}"
+        return self.beside.missing(data)
+
+
+class Either(NamedTuple):
+    """One of two needs is enough."""
+
+    first: LocalFile
+    second: Asset
+
+    @property
+    def name(self) -> str:
+        """Both names."""
+        return f"{self.first.name} or {self.second.name}"
+
+    @property
+    def kind(self) -> str:
+        """The first's."""
+        return self.first.kind
+
+    def missing(self, data: Path) -> str | None:
+        """Why neither can be had; None if one is there."""
+        reasons = [need.missing(data) for need in self]
+        return None if None in reasons else ", or ".join(map(str, reasons))
+
+
+Need = DataFile | LocalFile | Stored | Package | Asset | Either
 
 
 def missing(needs: tuple[Need, ...], data: Path) -> str | None:

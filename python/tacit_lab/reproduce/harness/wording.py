@@ -82,9 +82,19 @@ def circumstances(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "machine", place(entry["machine"])
     yield "date", entry["date"]
     for stored in entry.get("stored", ()):
-        yield "stored", f"{stored['file']}, found at commit {short(stored['commit'])}; --full finds it anew"
+        yield "stored", f"{stored['file']}, found at commit {commits(stored)}; --full finds it anew"
     if "seconds" in entry:
         yield "took", lasting(entry["seconds"])
+
+
+def commits(stored: dict[str, Any]) -> str:
+    """The commit that found stored results, or that of each task where tasks name their own."""
+    by_commit: dict[str, list[str]] = {}
+    for task, commit in stored.get("tasks", {}).items():
+        by_commit.setdefault(commit, []).append(task)
+    if not by_commit:
+        return short(stored["commit"])
+    return ", ".join(f"{short(commit)} ({', '.join(tasks)})" for commit, tasks in by_commit.items())
 
 
 def status(entry: dict[str, Any]) -> str:
