@@ -3,9 +3,9 @@
     .venv/bin/python scripts/glue_results.py cola mrpc stsb
 
 Accuracy is that of the float models on all of the dev file; approximate inverse square roots are tried on its first
-inputs. Models with one unified function alone are measured where they are, and the delta that the package has of a
-task. Tasks that are not named keep what the file has of them, and the commit that they were measured with; the
-commit of the file is that of the last run of this script.
+inputs. Models with one unified function alone are measured where they are. Tasks that are not named keep what the
+file has of them, and the commit that they were measured with; the commit of the file is that of the last run of
+this script.
 """
 
 import argparse
@@ -13,12 +13,10 @@ import json
 import platform
 import subprocess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import result_age
-from tacit_lab.comet import shipped
-from tacit_lab.comet.accuracy import KINDS, Sentences, kinds, measure
+from tacit_lab.comet.accuracy import KINDS, kinds, measure
 from tacit_lab.reproduce.comet import MODELS, RESULTS, ROOT_INPUTS
 
 
@@ -75,17 +73,7 @@ def measured(name: str, models: Path, data: Path, limit: int) -> dict[str, Any]:
     """A task's measures, and how its models were trained."""
     found = measure(name, models, data, limit)
     runs = {kind: trained(folder) for kind, folder in kinds(name, models).items()}
-    kept = {"one_bit": one_bit(name, data)} if shipped.unified(name).is_file() else {}
-    return {**found, **kept, "functions": runs["unified"]["functions"], "training": runs}
-
-
-def one_bit(name: str, data: Path) -> dict[str, Any]:
-    """The measure of the unified model that the package has a delta of."""
-    file = shipped.unified(name)
-    with TemporaryDirectory() as folder:
-        restored = shipped.restored(name, Path(folder))
-        value = Sentences.read(restored, name, data / "glue" / f"{name}_dev.tsv", None).plain()
-    return {"file": file.name, "bytes": file.stat().st_size, "unified": value}
+    return {**found, "functions": runs["unified"]["functions"], "training": runs}
 
 
 def training(name: str, found: dict[str, Any]) -> str:

@@ -8,8 +8,7 @@ from encoders import LAYERS, tokens, weights, write
 from tacit.compiler.float_model import FloatModel
 from tacit.errors import MisuseError
 from tacit.importers.onnx import import_onnx
-from tacit_lab.comet import delta, shipped
-from tacit_lab.comet.accuracy import KINDS, Sentences, measure
+from tacit_lab.comet.accuracy import KINDS, measure
 from tacit_lab.comet.clear import Clear
 from tacit_lab.comet.starts import Root, affine, branches, exact, flooding, line, line_error, unflooded
 from tacit_lab.reproduce import tables
@@ -137,34 +136,3 @@ def test_models_of_one_unified_function_have_rows(tmp_path, monkeypatch):
     assert [row["ours"] for row in content["rows"][:4]] == [round(100 * found[kind], 4) for kind in KINDS]
     papers = [row["paper"] for row in tables.reproduce("comet-table5", True, tmp_path)["rows"][:4]]
     assert papers == [88.97, 86.7, 87.1, 89.5]
-
-
-def test_a_table_without_trained_models_has_those_that_are_shipped(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    base = write(tmp_path / "base")
-    write(tmp_path / "tuned", stored=weights(LAYERS, labels=2, seed=1), **CLASSIFIER, **UNIFIED)
-    delta.write(base, tmp_path / "tuned", tmp_path / "comet_rte_unified.npz")
-    monkeypatch.setattr(shipped, "asset", lambda name: tmp_path / name)
-    monkeypatch.setattr(shipped, "minilm", lambda: base)
-    monkeypatch.setattr(shipped, "find_spec", lambda _: base)
-    assert not shipped.possible("rte", tmp_path)
-    write_texts(tmp_path, "rte")
-    (row,) = tables.reproduce("comet-table1", True, tmp_path)["rows"]
-    assert (row["name"], row["paper"]) == ("RTE (accuracy, one bit a weight), unified", 71.5)
-    restored = shipped.restored("rte", tmp_path / "models")
-    dev = Sentences.read(restored, "rte", tmp_path / "glue" / "rte_dev.tsv", None)
-    assert row["ours"] == round(100 * dev.plain(), 4)
-    assert not (tmp_path / "build").exists()
-    write(tmp_path / "build" / "glue" / "rte-unified", stored=weights(LAYERS, labels=2), **CLASSIFIER, **UNIFIED)
-    assert tables.reproduce("comet-table1", True, tmp_path)["rows"][0]["name"] == "RTE (accuracy), unified"
-
-
-def test_a_stored_delta_has_a_row(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    task = {"measure": "accuracy", "original": 0.5, "unified": 0.6, "one_bit": {"unified": 0.55}}
-    results = tmp_path / "bench" / "results" / "papers"
-    results.mkdir(parents=True)
-    (results / "comet-glue.json").write_text(json.dumps({"tasks": {"rte": task}}))
-    rows = tables.reproduce("comet-table1", False, tmp_path)["rows"]
-    assert [row["ours"] for row in rows] == pytest.approx([50, 60, 10, 55])
-    assert rows[-1]["name"] == "RTE (accuracy), unified, one bit a weight"

@@ -5,7 +5,6 @@ import json
 import glue_results
 import pytest
 from encoders import LAYERS, weights, write
-from tacit_lab.comet import delta, shipped
 
 SMU = {"hidden_act": "smu", "smu": [[0.0, 1.0], [0.1, 0.5]]}
 SOFTMAX = {"attention": "relu-softmax", "relu_softmax": [[1.0, 0.1], [0.5, 0.1]]}
@@ -29,7 +28,6 @@ def models(tmp_path, monkeypatch):
     results.write_text(json.dumps({**OLD, "commands": [], "tasks": {"cola": COLA}}))
     monkeypatch.setattr(glue_results, "RESULTS", results)
     monkeypatch.setattr(glue_results, "commit", lambda: "2" * 40)
-    monkeypatch.setattr(shipped, "unified", lambda name: tmp_path / f"{name}.npz")
     monkeypatch.setattr("sys.argv", ["x", "rte", "--models", str(folder), "--data", str(tmp_path), "--limit", "1"])
     return folder
 
@@ -49,16 +47,4 @@ def test_each_task_names_the_commit_that_it_was_measured_with(tmp_path, capsys):
     ]
     assert list(rte["training"]) == ["original", "activation", "attention", "unified"]
     assert rte["training"]["unified"]["options"] == {"seed": 1}
-    assert "one_bit" not in rte
     assert f"rte: original {rte['original']:.4f}, activation {rte['activation']:.4f}" in capsys.readouterr().out
-
-
-def test_a_delta_is_measured_where_one_is_shipped(models, tmp_path, monkeypatch):
-    base = write(tmp_path / "base")
-    monkeypatch.setattr(shipped, "minilm", lambda: base)
-    delta.write(base, models / "rte-unified", tmp_path / "rte.npz")
-    glue_results.main()
-    rte = json.loads((tmp_path / "comet-glue.json").read_text())["tasks"]["rte"]
-    # The encoder is its base's, so that nothing is lost but digits of the classifier.
-    size = (tmp_path / "rte.npz").stat().st_size
-    assert rte["one_bit"] == {"file": "rte.npz", "bytes": size, "unified": rte["unified"]}

@@ -11,7 +11,7 @@ from tacit_lab.reproduce.harness import conditions, figures
 from tacit_lab.reproduce.harness.document import document, publish
 from tacit_lab.reproduce.harness.html import inlined
 from tacit_lab.reproduce.harness.listing import listing
-from tacit_lab.reproduce.harness.needs import Asset, DataFile, Either, LocalFile, Package, Stored, missing
+from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored, missing
 from tacit_lab.reproduce.harness.process import answer
 from tacit_lab.reproduce.harness.runner import Folder, Run, chosen
 from tacit_lab.reproduce.harness.wording import circumstances, commits, lasting, quotient, short, status
@@ -151,13 +151,6 @@ def test_needs_name_what_is_missing_and_how_to_get_it(tmp_path, monkeypatch):
     assert missing((Package("json", ""), LocalFile("*.md", "")), tmp_path) is None
     reason = missing((Package("no_such_package", "install it"), LocalFile("build/*-x", "make x")), tmp_path)
     assert reason == "package no_such_package is not installed; install it; build/*-x does not exist; make x"
-    either = Either(LocalFile("build/*-x", "make x"), Asset("mnist.onnx", Package("no_such_package", "install it")))
-    reason = missing((either,), tmp_path)
-    assert reason == "build/*-x does not exist; make x, or package no_such_package is not installed; install it"
-    absent = either._replace(second=Asset("x.npz", Package("json", "")))
-    assert missing((absent,), tmp_path) == "build/*-x does not exist; make x, or the package has no x.npz"
-    assert missing((either._replace(second=Asset("mnist.*", Package("json", ""))),), tmp_path) is None
-    assert missing((either._replace(first=LocalFile("*.md", "")),), tmp_path) is None
     wanted = Table("p", "w", lambda *_: {}, Minutes(1, 1), (DataFile("a"),), (DataFile("b"),))
     assert [need.name for full in (False, True) for need in wanted.wants(full)] == ["a", "b"]
 

@@ -2,15 +2,14 @@
 
 Ours are MiniLM models of 22 million parameters, the paper's BERT-base of 110: what compares is how far unified
 functions and approximate roots move them. Without --full the numbers are those of
-`bench/results/papers/comet-glue.json`; with it, they are computed from the models that `make train-glue` wrote, and of
-tasks without one from the unified model that the package has, if it has one. The paper's rows "GeLU + ReLU" and
-"s-GeLU + ReLU" have no counterpart: there is no softmax of plain ReLUs here.
+`bench/results/papers/comet-glue.json`; with it, they are computed from the models that `make train-glue` wrote.
+The paper's rows "GeLU + ReLU" and "s-GeLU + ReLU" have no counterpart: there is no softmax of plain
+ReLUs here.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from tacit.errors import MisuseError
@@ -29,8 +28,6 @@ WORDS = {
     "unified": "unified",
 }
 """What rows of tables 1 and 5 call the models that `tacit_lab.comet.accuracy.KINDS` names."""
-ONE_BIT = "one bit a weight"
-"""What rows call a unified model that is restored from its delta."""
 Paper = dict[str, float]
 ORIGINAL: Paper = {"rte": 70.8, "mrpc": 88.97, "stsb": 88.6, "sst2": 92.7, "cola": 58.9}
 FIXED: dict[str, Paper] = {
@@ -64,10 +61,12 @@ Tasks = dict[str, dict[str, Any]]
 def tasks(full: bool, data: Path, roots: Sequence[str]) -> Tasks:
     """Measures by task, of those tasks there are models of."""
     if full:
-        every = {name: computed(name, data, roots) for name in TASKS}
-        if not any(every.values()):
+        from tacit_lab.comet.accuracy import measure
+
+        names = [name for name in TASKS if (MODELS / f"{name}-unified").is_dir()]
+        if not names:
             raise MisuseError(f"{MODELS} holds no finetuned model; make train-glue TASK=mrpc writes one")
-        return {name: measures for name, measures in every.items() if measures is not None}
+        return {name: measure(name, MODELS, data, ROOT_INPUTS, roots) for name in names}
     try:
         found: Tasks = json.loads(RESULTS.read_text(encoding="utf-8"))["tasks"]
     except (OSError, ValueError, KeyError) as error:
@@ -75,24 +74,9 @@ def tasks(full: bool, data: Path, roots: Sequence[str]) -> Tasks:
     return found
 
 
-def computed(name: str, data: Path, roots: Sequence[str]) -> dict[str, Any] | None:
-    """Measures of a task's models: those in `MODELS`, or the unified one that is shipped; None without either."""
-    from tacit_lab.comet import shipped
-    from tacit_lab.comet.accuracy import measure
-
-    if (MODELS / f"{name}-unified").is_dir():
-        return measure(name, MODELS, data, ROOT_INPUTS, roots)
-    if not shipped.possible(name, data):
-        return None
-    with TemporaryDirectory() as folder:
-        shipped.restored(name, Path(folder))
-        return {**measure(name, Path(folder), data, ROOT_INPUTS, roots), "restored": True}
-
-
 def title(name: str, found: dict[str, Any]) -> str:
-    """Task and measure, and whether all is of a model that one bit a weight was kept of."""
-    kept = f", {ONE_BIT}" if found.get("restored") else ""
-    return f"{TASKS[name].title} ({found['measure']}{kept})"
+    """Task and measure."""
+    return f"{TASKS[name].title} ({found['measure']})"
 
 
 def kind_rows(given: Tasks, papers: Mapping[str, Paper]) -> Rows:
@@ -104,9 +88,6 @@ def kind_rows(given: Tasks, papers: Mapping[str, Paper]) -> Rows:
         if "original" in ours:
             apart = papers["unified"][name] - papers["original"][name]
             rows.append(row(f"{what}, difference", apart, ours["unified"] - ours["original"], "%"))
-        if "one_bit" in found:
-            kept = 100 * found["one_bit"]["unified"]
-            rows.append(row(f"{what}, unified, {ONE_BIT}", papers["unified"][name], kept, "%"))
     return rows
 
 

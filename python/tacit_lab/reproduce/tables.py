@@ -27,7 +27,7 @@ from tacit_lab.reproduce.gala import (
 )
 from tacit_lab.reproduce.harness import figures
 from tacit_lab.reproduce.harness.conditions import conditions
-from tacit_lab.reproduce.harness.needs import Asset, DataFile, Either, LocalFile, Package, Stored
+from tacit_lab.reproduce.harness.needs import DataFile, LocalFile, Package, Stored
 from tacit_lab.reproduce.heorg import STORED as STORED_HEORG
 from tacit_lab.reproduce.heorg import bert as heorg_bert
 from tacit_lab.reproduce.heorg import face as heorg_face
@@ -63,21 +63,19 @@ CRYPTONETS, MINIONN, RESNET8, RESNET20, RESNET32, SQUEEZENET = (
 HUNDRED, RESNET32_HUNDRED = DataFile("cifar100/cifar100_test2k.npz"), DataFile("models/delphi_resnet32_cifar100.onnx")
 PHOTOGRAPHS = DataFile("imagenet/free_images")
 TOKENIZERS = Package("tokenizers", "pip install 'tacit[text]'")
-BASE = Package(PACKAGE, INSTALL)
-MINILM = (BASE, TOKENIZERS)
+MINILM = (Package(PACKAGE, INSTALL), TOKENIZERS)
 STORED_GLUE, STORED_LOLA, STORED_TRADEOFF = (
     Stored(f"bench/results/papers/{name}.json") for name in ("comet-glue", "lola-cifar10", "ufo-tradeoff")
 )
-TRAINED = LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one")
 FINETUNED = (
-    Either(TRAINED, Asset("comet_*_unified.npz", BASE)),
+    LocalFile("build/glue/*-unified", "make train-glue TASK=mrpc writes one"),
     TOKENIZERS,
     GLUE,
 )
 
 
 def of_glue(number: int, what: str, rows: Any, minutes: float, seed: int | None = None) -> Table:
-    """A table of Comet's accuracies: from stored results, or of all models that were finetuned here or are shipped.
+    """A table of Comet's accuracies: from stored results, or of all models that were finetuned here.
 
     The minutes of the latter are estimates for three models.
     """

@@ -5,8 +5,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tacit
-
 
 class DataFile(NamedTuple):
     """A file below the folder that `--data` names."""
@@ -79,47 +77,7 @@ class Package(NamedTuple):
         return f"package {self.name} is not installed; {self.get}" if find_spec(self.name) is None else None
 
 
-class Asset(NamedTuple):
-    """What matches a pattern among the files of the package `tacit`, and another package that it is used with."""
-
-    name: str
-    beside: Package
-
-    @property
-    def kind(self) -> str:
-        """The other package."""
-        return self.beside.name
-
-    def missing(self, data: Path) -> str | None:
-        """Why it cannot be used; None if both are there."""
-        if not any(Path(tacit.__file__).parent.glob(f"assets/{self.name}")):
-            return f"the package has no {self.name}"
-        return self.beside.missing(data)
-
-
-class Either(NamedTuple):
-    """One of two needs is enough."""
-
-    first: LocalFile
-    second: Asset
-
-    @property
-    def name(self) -> str:
-        """Both names."""
-        return f"{self.first.name} or {self.second.name}"
-
-    @property
-    def kind(self) -> str:
-        """The first's."""
-        return self.first.kind
-
-    def missing(self, data: Path) -> str | None:
-        """Why neither can be had; None if one is there."""
-        reasons = [need.missing(data) for need in self]
-        return None if None in reasons else ", or ".join(map(str, reasons))
-
-
-Need = DataFile | LocalFile | Stored | Package | Asset | Either
+Need = DataFile | LocalFile | Stored | Package
 
 
 def missing(needs: tuple[Need, ...], data: Path) -> str | None:
