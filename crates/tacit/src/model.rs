@@ -234,6 +234,8 @@ pub struct PlanOptions {
     pub remembered: usize,
     /// Whether the others come in passes too, as they do with drafts of what a language model writes.
     pub in_passes: bool,
+    /// How many inputs the session is opened for, where these are its first ones.
+    pub opened: usize,
     /// Inputs of further sessions by the same plan.
     pub also: Vec<Inputs>,
     /// What the server offers.
@@ -256,6 +258,7 @@ impl Default for PlanOptions {
             inputs: 1,
             remembered: 0,
             in_passes: false,
+            opened: 0,
             also: Vec::new(),
             settings: Settings::default(),
             edges: Vec::new(),
@@ -319,13 +322,13 @@ pub fn plan(model: &Model, options: &PlanOptions) -> Result<Planned> {
     let told = alternatives.into_iter().map(|(step, ways)| (name(step), ways));
     let alternatives = if options.explain { told.collect() } else { BTreeMap::new() };
     let foreseen = |inputs| Report::predicted_under(&plan, inputs, &conditions);
-    let PlanOptions { inputs: all, remembered, in_passes, .. } = *options;
+    let PlanOptions { inputs: all, remembered, in_passes, opened, .. } = *options;
     Ok(Planned {
         choices: chosen.collect(),
         widths: Widths::of(plan.graph(), &model.graph),
         sources: if options.explain { sources } else { Vec::new() },
         alternatives,
-        report: foreseen(Inputs { all, remembered, in_passes }),
+        report: foreseen(Inputs { all, remembered, in_passes, opened }),
         also: options.also.iter().copied().map(foreseen).collect(),
     })
 }

@@ -19,6 +19,8 @@ from tacit.session.usage import Usage
 
 MANY = 64
 """Tokens of which the mean cost is planned: as many as a plan prepares layers for, or several times as many."""
+LONG = 4 * MANY
+"""Inputs of a session whose end is far behind those tokens."""
 
 
 def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progress | None = None) -> dict[str, Any]:
@@ -28,11 +30,12 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
     follow, and `per_token` have the mean of bytes and rounds, of both directions, and the median of seconds. Bytes and
     rounds are the same whatever the tokens are and however many there were before, and `exact` says whether they are
     those of the plan. `mean_per_token` of the plan is the mean over so many tokens of an answer that what is prepared
-    for several together is in it. With passes two of them come first, of which the second is `per_pass`, and two of
-    another session have results, as with a draft: `per_drafted_pass` is the second of those. `session` has everything
-    of the first session, of all its `inputs`, whose `cpu_seconds` and `peak_memory_bytes` are those of either party.
-    Raises `MisuseError` for a model without steps, or whose context is not `context` where that is given, and for
-    passes of no more tokens than are measured one by one.
+    for several together is in it, far from the end of a session, where less is prepared. With passes two of them come
+    first, of which the second is `per_pass`, and two of another session have results, as with a draft:
+    `per_drafted_pass` is the second of those. `session` has everything of the first session, of all its `inputs`,
+    whose `cpu_seconds` and `peak_memory_bytes` are those of either party. Raises `MisuseError` for a model without
+    steps, or whose context is not `context` where that is given, and for passes of no more tokens than are measured
+    one by one.
     """
     text = pair.model.text
     steps = None if text is None or text.decoding is None else text.decoding.steps
@@ -63,20 +66,21 @@ def bench_decoder(pair: Pair, context: int | None, tokens: int, progress: Progre
                 if progress is not None:
                     progress(done + 1, total)
         used = both(usage.report(), server.final_report(pair.timeout_seconds))
-    sessions = [Inputs(1, 1), Inputs(tokens + 1, tokens + 1), Inputs(total, tokens + 1), Inputs(1 + MANY, 1)]
-    sessions = [Inputs(lead + inputs.all, lead + inputs.remembered) for inputs in sessions]
-    sessions += [Inputs(at_once, at_once), Inputs(lead, lead)] if lead else []
-    sessions += [Inputs(inputs, in_passes=True) for inputs in (at_once, lead)] if lead else []
+    opened = lead + total
+    sessions = [Inputs(lead + runs, lead + min(runs, tokens + 1), opened=opened) for runs in (1, tokens + 1, total)]
+    sessions += [Inputs(lead + runs, lead + 1, opened=lead + LONG) for runs in (1, 1 + MANY)]
+    sessions += [Inputs(inputs, inputs, opened=opened) for inputs in (at_once, lead)] if lead else []
+    sessions += [Inputs(inputs, in_passes=True, opened=lead) for inputs in (at_once, lead)] if lead else []
     foreseen = [cost_of(planned) for planned in pair.predicted_of(sessions)]
     read, written = (Cost.between(*foreseen[at : at + 2]) for at in range(2))
-    many = foreseen[0], foreseen[3]
+    many = foreseen[3], foreseen[4]
     spent = [Cost.between(costs[0], costs[tokens]), Cost.between(costs[tokens], costs[-1])]
     wanted = [read, written]
     passed: dict[str, Any] = {}
     if lead:
         drafted = drafted_passes(pair, random_steps(text, lead))
         spent += [Cost.between(first[0], second[0]) for first, second in (passes, drafted)]
-        wanted += [Cost.between(*foreseen[at : at + 2]) for at in (4, 6)]
+        wanted += [Cost.between(*foreseen[at : at + 2]) for at in (5, 7)]
         fields = zip(("per_pass", "per_drafted_pass"), spent[2:], (passes, drafted), strict=True)
         passed = {"pass": at_once}
         passed |= {field: {**each(cost, 1), "seconds": runs[1][1]} for field, cost, runs in fields}

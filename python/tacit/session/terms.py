@@ -11,12 +11,14 @@ class Inputs(NamedTuple):
     """How many inputs a session has `all` together.
 
     So many `remembered` of them come first and are only for a model's states. The others come one by one, or, as with a
-    draft of what a language model writes, `in_passes`.
+    draft of what a language model writes, `in_passes`. They are the first ones of a session that is `opened` for more
+    where that is larger: what is prepared for several runs is then for those behind them too.
     """
 
     all: int
     remembered: int = 0
     in_passes: bool = False
+    opened: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Terms:
         settings |= {"offline": self.offline or None, **({"post_quantum": True} if self.post_quantum else {})}
         inputs = self.inputs or Inputs(self.batch)
         known = options(self.protocols, self.network or "loopback")
-        asked: dict[str, Any] = {"inputs": inputs.all, "remembered": inputs.remembered, "in_passes": inputs.in_passes}
+        fields = inputs._asdict().items()
+        asked: dict[str, Any] = {"inputs" if name == "all" else name: value for name, value in fields}
         asked |= {"also": [one._asdict() for one in self.also]}
         return {"settings": settings, "network": self.network, **asked, **revealed, **known}
 

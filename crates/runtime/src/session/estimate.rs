@@ -41,12 +41,15 @@ pub struct Inputs {
     pub remembered: usize,
     /// Whether the others come in passes too, where the plan has these, as long as there are enough of them.
     pub in_passes: bool,
+    /// How many inputs the session is opened for, where these are its first ones: what is prepared for several runs
+    /// is then for those behind them too. No more than all, which is the default, where it is fewer.
+    pub opened: usize,
 }
 
 impl Inputs {
     /// So many, of which all results are wanted, one after another.
     pub const fn of(all: usize) -> Self {
-        Self { all, remembered: 0, in_passes: false }
+        Self { all, remembered: 0, in_passes: false, opened: 0 }
     }
 }
 
@@ -93,7 +96,8 @@ impl Plan {
             parts.push(Part::new(Phase::Setup, None, Spent::sending(last)));
         }
         let runs = self.kinds(inputs);
-        self.run_parts(&runs, &mut schedules, &mut parts);
+        let opened = self.runs(inputs.opened.max(inputs.all));
+        self.run_parts((&runs, opened), &mut schedules, &mut parts);
         if let Some(first) = parts.get_mut(1) {
             first.spent.work += Work::of(Unit::Start, 1.0);
         }
@@ -116,8 +120,13 @@ impl Plan {
         runs.into_iter().flat_map(|(kind, count)| repeat_n(kind, count)).collect()
     }
 
-    /// Parts of runs of these kinds.
-    fn run_parts(&self, runs: &[Kind], schedules: &mut Schedules, parts: &mut Vec<Part>) {
+    /// Parts of runs of these kinds, the first of a session that was opened for so many.
+    fn run_parts(
+        &self,
+        (runs, opened): (&[Kind], usize),
+        schedules: &mut Schedules,
+        parts: &mut Vec<Part>,
+    ) {
         let mut peak = Peak::default();
         if self.evaluated().is_some() {
             let step = self.steps().iter().map(Step::spent).enumerate();
@@ -159,7 +168,7 @@ impl Plan {
             (true, Some(pass)) => pass.settings().batch(),
             _ => 1,
         };
-        let mut to_come: usize = runs.iter().map(inputs).sum();
+        let mut to_come = opened;
         for kind in runs {
             let [alone, pass] = &windows;
             let windows = if kind.is_pass() { pass } else { alone };
@@ -170,7 +179,7 @@ impl Plan {
             } else {
                 parts.extend(left.next(self.steps_of(*kind), to_come, schedules));
             }
-            to_come -= inputs(kind);
+            to_come = to_come.saturating_sub(inputs(kind));
             let behind = if kind.is_pass() { BTreeSet::new() } else { std::mem::take(&mut missed) };
             let first = place == 0 && self.begins().is_some();
             let run = Run { kind: *kind, place, first, missed: behind };

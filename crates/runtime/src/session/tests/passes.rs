@@ -109,7 +109,7 @@ fn passes_with_results_cost_what_is_planned() {
     let want = clear(&model, &values).into_iter().skip(3);
     let want: Vec<Vec<i64>> = want.map(|row| vec![super::remembered::label(&row)]).collect();
     assert_eq!(results, want);
-    let inputs = Inputs { all: 10, remembered: 3, in_passes: true };
+    let inputs = Inputs { remembered: 3, in_passes: true, ..Inputs::of(10) };
     let planned = super::remembered::costs_as_planned(&plan, inputs, reports);
     let alone = Inputs { in_passes: false, ..inputs };
     let alone: wire::Cost = plan.parts_of(alone).iter().map(|part| part.spent.cost).collect();
@@ -187,6 +187,12 @@ fn no_more_runs_are_prepared_than_a_session_has_left() {
     };
     assert!(3 * before(5) < before(64), "{} {}", before(5), before(64));
     assert!(before(5) < before(64 + 5) - before(64) + 64, "the last runs of many are as few");
+    let first = |inputs| plan.parts_of(Inputs { opened: 64, ..Inputs::of(inputs) });
+    let cost = |parts: Vec<crate::step::spent::Part>| -> wire::Cost {
+        parts.into_iter().map(|part| part.spent.cost).collect()
+    };
+    assert_eq!(cost(first(64)), plan.cost(64), "a session of all that it is opened for");
+    assert!(cost(first(5)).bytes() > plan.cost(5).bytes(), "products of runs to come are made");
     let values = text(&mut rng, 5);
     let (_, reports) = session((&model, &plan), &values, &[(false, 1); 5]);
     super::remembered::costs_as_planned(&plan, Inputs::of(5), reports);
