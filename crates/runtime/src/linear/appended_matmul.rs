@@ -73,7 +73,7 @@ impl LinearProtocol for AppendedProduct {
     }
 
     fn failure(&self) -> f64 {
-        self.layer.products().failure()
+        self.layer.failure()
     }
 
     fn spent(&self) -> Spent {

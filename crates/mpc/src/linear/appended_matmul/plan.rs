@@ -150,6 +150,13 @@ impl Layer {
         self.runs
     }
 
+    /// Returns a bound on the probability that a product of masks is off by more than its width has room for, in
+    /// whichever number of runs up to this plan's it is prepared.
+    pub fn failure(&self) -> f64 {
+        let fewer = (1..self.runs).filter_map(|runs| self.for_runs(runs).ok());
+        fewer.map(|layer| layer.products.failure()).fold(self.products.failure(), f64::max)
+    }
+
     /// Returns the number of values of the results of a run.
     pub fn outputs(&self) -> usize {
         self.shape.batch * self.shape.rows * self.shape.columns

@@ -211,11 +211,17 @@ fn fewer_runs_take_less_under_the_same_keys() {
         assert_eq!([fewer.runs(), fewer.outputs()], [runs, layer.outputs()]);
         assert_eq!([fewer.plain_bits, fewer.out_bits], [layer.plain_bits, layer.out_bits]);
         assert_eq!(fewer.cost(), layer.cost());
+        assert!(fewer.products().failure() <= layer.failure(), "{runs} runs");
         let bytes = fewer.products().cost().bytes();
         assert!(bytes < least, "{runs} runs take {bytes} bytes");
         least = bytes;
     }
     assert!(least * 8 < layer.products().cost().bytes());
+    // Sums over entries are in blocks of other sizes for few runs, with more noise.
+    let summed = Shape { inner: 153, columns: 64, axis: Axis::Inner, ..shape };
+    let layer = Layer::new(summed, 9, 13, 32).unwrap();
+    assert!(layer.for_runs(16).unwrap().products().failure() > layer.products().failure());
+    assert!(layer.products().failure() < layer.failure() && layer.failure() < 1e-90);
 }
 
 #[test]
