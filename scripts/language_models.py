@@ -30,7 +30,7 @@ CONTEXT = 128
 PROSE_TEXTS = 40
 """Texts of RTE's development set; over 2,000 tokens."""
 ANSWER_TOKENS = 60
-"""Of an answer at most, so that those to all prompts have over 1,000."""
+"""An answer has so many tokens at most, and the answers to all prompts have over 1,000 together."""
 Run = Callable[[argparse.Namespace], dict[str, Any]]
 
 

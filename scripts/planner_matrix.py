@@ -46,7 +46,7 @@ SUITE_OPTIONS: dict[str, tuple[str, ...]] = {"falcon": ("--accept-leakage",)}
 OWN_PRECISION = ("lola",)
 """Suites that choose precisions without calibration, because nothing is rescaled."""
 LONG_SECONDS = 6.0
-"""Of a run that is not repeated."""
+"""A setting whose first run takes longer is not run again."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),

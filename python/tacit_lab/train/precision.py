@@ -1,7 +1,7 @@
 """The width of products in a training run: bfloat16 where the processor multiplies it, else float32.
 
-A processor without instructions for bfloat16 takes ten times as long with it as with float32, since every product is
-converted; one that has them takes about half as long.
+A processor without instructions for bfloat16 converts every product, which takes several times as long as products in
+float32: an epoch of RTE took over 25 minutes where it takes four.
 """
 
 import argparse
