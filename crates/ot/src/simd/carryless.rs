@@ -11,7 +11,7 @@ use std::arch::wasm32::{
     u16x8_splat, u32x4_extract_lane, u32x4_splat, u64x2_splat, v128, v128_and, v128_xor,
 };
 
-use super::sums::load;
+use super::sums::wide::load;
 use super::{EIGHT, Eight};
 
 /// Every fourth bit of a limb starts a number of its own.

@@ -33,7 +33,6 @@ pub(crate) mod products;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod sliced;
 pub(crate) mod stream;
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) mod sums;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod three_halves;

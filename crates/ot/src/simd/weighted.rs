@@ -9,7 +9,7 @@ use std::arch::wasm32::{
     v128_xor,
 };
 
-use super::sums::{load, store};
+use super::sums::wide::{load, store};
 use super::{EIGHT, Eight};
 
 /// Bits of a weight that are taken at a time.

@@ -10,20 +10,11 @@
 use ring::simd::Level;
 use zeroize::Zeroizing;
 
-use super::params::{TAPS, WEIGHT};
+use super::params::WEIGHT;
 use crate::block::to_words;
 use crate::simd::aes::Hasher;
 use crate::simd::places::{EACH, places};
-
-/// Rows whose indices are made at a time.
-pub(crate) const ROWS: usize = 256;
-/// Rows before a row that the convolution reaches back to.
-const PAST: usize = TAPS[TAPS.len() - 1];
-
-/// Words of key stream for a row, an AES block.
-const WORDS: usize = 2;
-/// Places in the table: the first, second and third of each word of key stream.
-type Places = [[u32; WORDS * ROWS]; EACH];
+use crate::simd::sums::{self, Block, PAST, Places, ROWS, WORDS};
 
 const _: () = assert!(WORDS * EACH == WEIGHT, "a row takes an AES block");
 
@@ -46,17 +37,23 @@ impl Code {
 
     /// Adds rows `first ..` of the code times `table` to `samples`, in blocks of `leaves`. `first` and `leaves` are
     /// multiples of [`ROWS`], `first` one of `leaves`; `table` has a block for each bit of the secret.
-    pub(crate) fn add(&self, first: usize, leaves: usize, table: &[u128], samples: &mut [u128]) {
-        let mut groups = first / ROWS..;
-        let mut places = [[0; WORDS * ROWS]; EACH];
+    pub(crate) fn add(&self, first: usize, leaves: usize, table: &[Block], samples: &mut [u128]) {
+        let (mut group, last) = (first / ROWS, (first + samples.len()).div_ceil(ROWS));
+        let mut places = [[[0; WORDS * ROWS]; EACH]; 2];
+        let [mut now, mut next] = places.each_mut();
         // The last rows of the group before, and those of this one.
         let mut rows = Zeroizing::new([0; PAST + ROWS]);
+        self.places(group, table.len(), next);
         for block in samples.chunks_mut(leaves) {
             rows[ROWS..].fill(0);
-            for (samples, group) in block.chunks_mut(ROWS).zip(&mut groups) {
-                self.places(group, table.len(), &mut places);
+            for samples in block.chunks_mut(ROWS) {
+                std::mem::swap(&mut now, &mut next);
+                group += 1;
+                if group < last {
+                    self.places(group, table.len(), next);
+                }
                 rows.copy_within(ROWS.., 0);
-                products(self.level, &places, table, &mut rows);
+                sums::rows(self.level, now, next, table, &mut rows);
                 for (sample, row) in samples.iter_mut().zip(&rows[PAST..]) {
                     *sample ^= row;
                 }
@@ -79,26 +76,6 @@ impl Code {
     }
 }
 
-/// Rows of a group times the table, behind the [`PAST`] ones before them.
-#[inline]
-fn products(level: Level, places: &Places, table: &[u128], rows: &mut [u128; PAST + ROWS]) {
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    if level != Level::SCALAR {
-        let lists = places.each_ref().map(|list| list.as_slice());
-        return crate::simd::sums::rows((PAST, &TAPS), (WORDS, lists), table, rows);
-    }
-    let _ = level;
-    for i in 0..ROWS {
-        let mut sum = TAPS.iter().fold(0, |sum, tap| sum ^ rows[PAST + i - tap]);
-        for places in places {
-            for place in &places[WORDS * i..WORDS * (i + 1)] {
-                sum ^= table[*place as usize];
-            }
-        }
-        rows[PAST + i] = sum;
-    }
-}
-
 /// Where a group of rows rounds, in `0 .. length`: multiples of the golden ratio, which are spread
 /// evenly, so that no position of the secret comes more often than others in all groups.
 const fn rounding(group: usize, length: usize) -> usize {
@@ -108,19 +85,23 @@ const fn rounding(group: usize, length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::SETS;
+    use super::super::params::{SETS, TAPS};
     use super::*;
     use ring::Random;
 
+    fn blocks(rng: &mut Random, count: usize) -> Vec<Block> {
+        (0..count).map(|_| rng.block().to_le_bytes()).collect()
+    }
+
     /// Rows of the code times the table by their definition.
-    fn rows(code: &Code, first: usize, leaves: usize, table: &[u128], count: usize) -> Vec<u128> {
+    fn rows(code: &Code, first: usize, leaves: usize, table: &[Block], count: usize) -> Vec<u128> {
         let mut places = [[0; WORDS * ROWS]; EACH];
         let mut rows = vec![0; count];
         for i in 0..count {
             let (group, row) = ((first + i) / ROWS, (first + i) % ROWS);
             code.places(group, table.len(), &mut places);
             for place in places.iter().flat_map(|places| &places[2 * row..2 * row + 2]) {
-                rows[i] ^= table[*place as usize];
+                rows[i] ^= u128::from_le_bytes(table[*place as usize]);
             }
             for tap in TAPS.into_iter().filter(|tap| *tap <= i % leaves) {
                 rows[i] ^= rows[i - tap];
@@ -134,7 +115,7 @@ mod tests {
         let mut rng = Random::seeded(2);
         let key = rng.block();
         for leaves in [512, 1024] {
-            let table: Vec<u128> = (0..SETS[0].secret).map(|_| rng.block()).collect();
+            let table = blocks(&mut rng, SETS[0].secret);
             let samples: Vec<u128> = (0..2 * leaves).map(|_| rng.block()).collect();
             let expected = rows(&Code::new(key), 3 * leaves, leaves, &table, samples.len());
             for level in Level::available() {
@@ -153,7 +134,7 @@ mod tests {
         let code = Code::new(rng.block());
         for set in SETS {
             let leaves = set.leaves();
-            let table: Vec<u128> = (0..set.secret).map(|_| rng.block()).collect();
+            let table = blocks(&mut rng, set.secret);
             let mut whole = vec![0; 3 * leaves];
             code.add(leaves, leaves, &table, &mut whole);
             let (mut first, mut second) = (vec![0; leaves], vec![0; 2 * leaves]);

@@ -17,6 +17,7 @@ mod check;
 mod ggm;
 mod lpn;
 pub(crate) mod params;
+mod table;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use zeroize::Zeroizing;
 use self::ggm::{CLEAR, Forest};
 use self::lpn::Code;
 use self::params::Set;
+use self::table::Table;
 use crate::block::{of_words, to_words};
 use crate::session::Domain;
 
@@ -107,8 +109,9 @@ struct Refill<Own> {
     domain: Domain,
     forest: Forest,
     code: Code,
-    /// One block for each level of each tree, then the secret's.
-    base: Zeroizing<Vec<u128>>,
+    /// One block for each level of each tree.
+    seeds: Zeroizing<Vec<u128>>,
+    secret: Table,
     own: Own,
 }
 
@@ -143,8 +146,9 @@ pub(crate) type ReceiverTrees = Trees<Paths>;
 impl Sender {
     /// Refill `number` of the session's direction, from its base correlations.
     pub(crate) fn new(domain: &Domain, number: u64, set: Set, delta: u128, base: &[u128]) -> Self {
-        let mut refill = Refill::new(domain, number, set, base, Zeroizing::new(delta));
-        refill.secret_mut().iter_mut().for_each(|q| *q &= CLEAR);
+        let (seeds, secret) = base.split_at(set.seeds());
+        let secret = Table::new(secret.iter().map(|q| q & CLEAR));
+        let refill = Refill::new(domain, number, set, seeds, secret, Zeroizing::new(delta));
         Self { refill: Arc::new(refill), done: 0 }
     }
 }
@@ -158,11 +162,12 @@ impl Receiver {
         base: &[u128],
         choices: &[u8],
     ) -> Self {
-        let (paths, secret) = choices.split_at(set.trees * set.depth as usize);
-        let mut refill = Refill::new(domain, number, set, base, Zeroizing::new(paths.to_vec()));
-        for (t, choice) in refill.secret_mut().iter_mut().zip(secret) {
-            *t = (*t & CLEAR) | u128::from(*choice);
-        }
+        let (paths, choices) = choices.split_at(set.seeds());
+        let (seeds, secret) = base.split_at(set.seeds());
+        let secret = secret.iter().zip(choices);
+        let secret = Table::new(secret.map(|(t, choice)| (t & CLEAR) | u128::from(*choice)));
+        let paths = Zeroizing::new(paths.to_vec());
+        let refill = Refill::new(domain, number, set, seeds, secret, paths);
         Self { refill: Arc::new(refill), done: 0 }
     }
 }
@@ -203,14 +208,14 @@ impl<Own> Trees<Own> {
     }
 
     fn seeds(&self) -> &[u128] {
-        &self.refill.base[self.first * self.depth()..][..self.count * self.depth()]
+        &self.refill.seeds[self.first * self.depth()..][..self.count * self.depth()]
     }
 
     /// Adds the code to the leaves.
     fn encode(&self, threads: usize, leaves: &mut [u128]) {
         let depth = self.depth();
         let (share, firsts) = self.shares(threads);
-        let (code, secret) = (&self.refill.code, self.refill.secret());
+        let (code, secret) = (&self.refill.code, self.refill.secret.blocks());
         let jobs = firsts.zip(leaves.chunks_mut(share << depth));
         let jobs = jobs
             .map(|(first, leaves)| move || code.add(first << depth, 1 << depth, secret, leaves));
@@ -297,19 +302,18 @@ impl ReceiverTrees {
 }
 
 impl<Own> Refill<Own> {
-    fn new(domain: &Domain, number: u64, set: Set, base: &[u128], own: Own) -> Self {
+    fn new(
+        domain: &Domain,
+        number: u64,
+        set: Set,
+        seeds: &[u128],
+        secret: Table,
+        own: Own,
+    ) -> Self {
         let [tree_key, code_key] = domain.blocks(b"ferret  ", &[&number.to_le_bytes()]);
-        let base = Zeroizing::new(base.to_vec());
+        let seeds = Zeroizing::new(seeds.to_vec());
         let forest = Forest::new(*domain, tree_key, set.depth as usize);
-        Self { set, domain: *domain, forest, code: Code::new(code_key), base, own }
-    }
-
-    fn secret(&self) -> &[u128] {
-        &self.base[self.set.trees * self.set.depth as usize..]
-    }
-
-    fn secret_mut(&mut self) -> &mut [u128] {
-        &mut self.base[self.set.trees * self.set.depth as usize..]
+        Self { set, domain: *domain, forest, code: Code::new(code_key), seeds, secret, own }
     }
 }
 

@@ -50,7 +50,12 @@ impl Set {
 
     /// Correlations that a refill consumes: the secret, and one per level of each tree.
     pub(crate) const fn base(self) -> usize {
-        self.secret + self.trees * self.depth as usize
+        self.secret + self.seeds()
+    }
+
+    /// Correlations that the trees consume: one per level of each.
+    pub(crate) const fn seeds(self) -> usize {
+        self.trees * self.depth as usize
     }
 
     /// Blocks sent for each tree: one for each level but the first, and the sum of the tags.
