@@ -37,6 +37,7 @@ pub(crate) mod sums;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod three_halves;
 pub(crate) mod transpose;
+pub(crate) mod trees;
 #[cfg(target_arch = "x86_64")]
 mod vector;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

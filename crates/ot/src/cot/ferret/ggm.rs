@@ -26,6 +26,7 @@ use super::check::Weigher;
 use crate::session::Domain;
 use crate::simd::EIGHT;
 use crate::simd::aes::Hasher;
+use crate::simd::trees::add_pair;
 
 /// Nodes hashed at a time.
 const BATCH: usize = 64;
@@ -197,6 +198,18 @@ impl Tags {
         expander.enter(self.depth);
         let place = expander.place(self.depth);
         let mut sums = Zeroizing::new([0; EIGHT]);
+        let hasher = &expander.hasher;
+        let eights = (1 << self.depth) / EIGHT;
+        let (tags, leaves_of) = (self.tags.as_chunks_mut().0, leaves.as_chunks().0);
+        let trees = tags.chunks_exact_mut(eights).zip(leaves_of.chunks_exact(eights));
+        let made =
+            trees.zip(sums.iter_mut()).enumerate().try_for_each(|(tree, ((tags, leaves), sum))| {
+                *sum = hasher.tag(place + tree, leaves, tags)?;
+                Some(())
+            });
+        if made.is_some() {
+            return sums;
+        }
         let batch = BATCH.min(1 << self.depth);
         let tags = self.tags.chunks_exact_mut(batch).zip(leaves.chunks_exact(batch));
         for (start, (tags, leaves)) in (0..).step_by(batch).zip(tags) {
@@ -258,9 +271,12 @@ impl Expander {
     /// place from the back. Both parties' trees end with [`CLEAR`] leaves.
     fn expand(&self, level: usize, trees: usize, nodes: &mut [u128]) -> Sums {
         let keep = if level + 1 == self.forest.depth { CLEAR } else { !0 };
+        let mut sums = Zeroizing::new([[0; 2]; EIGHT]);
+        if self.expand_eights(level, keep, trees, nodes, &mut sums).is_some() {
+            return sums;
+        }
         let total = trees << level;
         let (step, run) = (BATCH.min(total), BATCH.min(1 << level));
-        let mut sums = Zeroizing::new([[0; 2]; EIGHT]);
         let mut parents = Zeroizing::new([0; BATCH]);
         let mut blocks = Zeroizing::new([0; BATCH]);
         for start in (0..total).step_by(step).rev() {
@@ -279,6 +295,24 @@ impl Expander {
             }
         }
         sums
+    }
+
+    /// [`Expander::expand`] in one pass, where a level has eight nodes or more and the processor vectors.
+    fn expand_eights(
+        &self,
+        level: usize,
+        keep: u128,
+        trees: usize,
+        nodes: &mut [u128],
+        sums: &mut [[u128; 2]; EIGHT],
+    ) -> Option<()> {
+        let eights = (1 << level) / EIGHT;
+        let nodes = nodes.as_chunks_mut().0;
+        for tree in (0..trees).rev().filter(|_| eights > 0) {
+            let parents = tree * eights..(tree + 1) * eights;
+            sums[tree] = self.hasher.expand(self.place(level) + tree, keep, nodes, parents)?;
+        }
+        (eights > 0).then_some(())
     }
 }
 
@@ -335,10 +369,7 @@ fn children(parents: &[u128], hashed: &[u128], keep: u128, pairs: &mut [u128]) -
 
 /// Adds `pair` to the children of node number `parent`, touching all children.
 fn add(children: &mut [u128], parent: u64, pair: [u128; 2]) {
-    for (at, children) in (0u64..).zip(children.as_chunks_mut::<2>().0) {
-        let here = ((at ^ parent).wrapping_sub(1) as i64 >> 63) as i128 as u128;
-        *children = [children[0] ^ (pair[0] & here), children[1] ^ (pair[1] & here)];
-    }
+    add_pair(Level::best(), children.as_chunks_mut().0, parent, &pair);
 }
 
 /// All ones for 1, zero for 0.
