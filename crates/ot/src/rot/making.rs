@@ -64,7 +64,7 @@ impl Making<SenderBatch> for Sending {
         batch.pads(job.choice_bits, count, |pads| {
             if job.entries() < WIDE {
                 for (j, column) in columns.iter_mut().enumerate() {
-                    column.extend(pads.iter().skip(j).step_by(job.entries()));
+                    column.extend(pads, j, job.entries());
                 }
                 return;
             }
@@ -92,7 +92,7 @@ impl Making<ReceiverBatch> for Receiving {
         let Self { job, choices, opened } = self;
         batch.pads(job.choice_bits, count, |choice, pads| {
             choice.iter().for_each(|choice| choices.push(u128::from(*choice)));
-            opened.extend(pads.iter());
+            opened.extend(pads, 0, 1);
         });
     }
 
@@ -130,11 +130,26 @@ impl Collector {
         }
     }
 
-    fn extend<'a>(&mut self, pads: impl Iterator<Item = &'a u128>) {
+    /// Takes every `step`-th pad from number `first` on.
+    fn extend(&mut self, pads: &[u128], first: usize, step: usize) {
         if self.planes.is_empty() {
-            self.extend_words(pads);
-        } else {
-            pads.for_each(|pad| self.push(*pad));
+            return self.extend_words(pads.iter().skip(first).step_by(step));
+        }
+        let mut rest = pads.get(first..).unwrap_or_default();
+        while !rest.is_empty() {
+            let room = (GROUP - self.held).min(rest.len().div_ceil(step));
+            let (now, later) = rest.split_at(rest.len().min(room * step));
+            for (byte, place) in self.bytes.chunks_exact_mut(GROUP).enumerate() {
+                let pads = now.iter().step_by(step);
+                for (to, pad) in place[self.held..].iter_mut().zip(pads) {
+                    *to = (pad >> (8 * byte)) as u8;
+                }
+            }
+            self.held += room;
+            if self.held == GROUP {
+                self.cut();
+            }
+            rest = later;
         }
     }
 
