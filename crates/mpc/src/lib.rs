@@ -20,7 +20,7 @@ mod ladder;
 pub mod linear;
 pub mod nonlinear;
 pub mod open;
-mod parallel;
+pub mod parallel;
 mod planner;
 pub mod protocol;
 pub mod share;

@@ -17,11 +17,7 @@ pub(crate) fn batch(threads: usize) -> usize {
 ///
 /// # Panics
 /// When `f` does.
-pub(crate) fn map<T: Send, U: Send>(
-    threads: usize,
-    items: Vec<T>,
-    f: impl Fn(T) -> U + Sync,
-) -> Vec<U> {
+pub fn map<T: Send, U: Send>(threads: usize, items: Vec<T>, f: impl Fn(T) -> U + Sync) -> Vec<U> {
     if threads < 2 || items.len() < 2 {
         return items.into_iter().map(f).collect();
     }

@@ -2,7 +2,6 @@
 
 use crate::keys;
 use crate::plan::Plan;
-use crate::step::Step;
 
 impl Plan {
     /// Returns a bound on the probability that a run gives another result than its protocols define,
@@ -10,7 +9,7 @@ impl Plan {
     /// With exact rounding that is the interpreter's result; with stochastic rounding each value that
     /// is rescaled may be off as documented, and fails when it leaves the room that its width has.
     pub fn failure(&self) -> f64 {
-        let of = |plan: &Self| plan.steps().iter().map(Step::failure).sum();
+        let of = |plan: &Self| plan.steps().iter().map(|step| step.failure()).sum();
         let steps: f64 = of(self);
         let pass: f64 = self.pass().map_or(0.0, of);
         (steps.max(pass) + keys::failure(self)).min(1.0)

@@ -11,7 +11,6 @@ use crate::plan::{Plan, Settings};
 use crate::planner::rates::Conditions;
 use crate::provenance::{Provenance, hexadecimal};
 use crate::session::estimate::Inputs;
-use crate::step::Step;
 use crate::step::linear::LinearProtocol;
 use crate::step::spent::{Part, counted};
 
@@ -253,7 +252,7 @@ impl Report {
         };
         let layers = entries.iter().filter_map(|((phase, index), known)| {
             let step = index.and_then(|index| plan.steps().get(index));
-            let memory_bytes = step.filter(|_| *phase == Phase::Online).map(Step::memory);
+            let memory_bytes = step.filter(|_| *phase == Phase::Online).map(|step| step.memory());
             Some(LayerReport { memory_bytes, ..layer(plan, *phase, *index, usage(known))? })
         });
         let layers = layers.collect();

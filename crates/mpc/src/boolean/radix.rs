@@ -3,7 +3,7 @@
 use wire::{Error, Result};
 
 /// How a comparison reads its integers: the width of its digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Radix {
     /// One bit.
     Two,

@@ -4,6 +4,8 @@
 //! token of the last alone. The client says which before each run, so that the server knows it too,
 //! and what runs for the result only is left out.
 
+use std::sync::Arc;
+
 use graph::Graph;
 use wire::{Channel, Cost, Error, Message, Phase, Result, Role, tags};
 
@@ -100,13 +102,13 @@ impl Kind {
 
 /// How many of the `steps` a run takes that is for what the graph keeps alone, where the client may
 /// want such runs: there are states, the result is a label, and steps follow that only lead to it.
-pub(crate) fn states_end(graph: &Graph, settings: Settings, steps: &[Step]) -> Option<usize> {
+pub(crate) fn states_end(graph: &Graph, settings: Settings, steps: &[Arc<Step>]) -> Option<usize> {
     if graph.states.is_empty() || settings.reveal != Reveal::Label {
         return None;
     }
     let mut wanted: Vec<usize> = graph.states.iter().map(|state| state.after).collect();
     let mut end = 0;
-    for (index, step) in steps.iter().enumerate().rev() {
+    for (index, step) in steps.iter().map(Arc::as_ref).enumerate().rev() {
         let also = step.composed().map(|composed| composed.also.as_slice()).unwrap_or_default();
         if wanted.contains(&step.writes) || also.iter().any(|also| wanted.contains(&also.tensor)) {
             end = end.max(index + 1);

@@ -9,6 +9,7 @@ pub(crate) mod pass;
 pub mod settings;
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use graph::Graph;
 use mpc::linear::lola;
@@ -16,10 +17,12 @@ use mpc::{Demand, softmax};
 use wire::{Error, Result};
 
 use crate::linear::lola::EvaluatedNetwork;
+use crate::preprocess::ahead::Begins;
 use crate::preprocess::schedule;
 use crate::preprocess::segments::segments;
 use crate::step::Step;
 use crate::suites;
+use crate::suites::known::Known;
 use kind::{Kind, states_end};
 use options::OptionsByStep;
 use pass::Chain;
@@ -31,9 +34,10 @@ pub struct Plan {
     graph: Graph,
     settings: Settings,
     options: OptionsByStep,
-    steps: Vec<Step>,
+    steps: Vec<Arc<Step>>,
     /// Steps of a run that is only for what the graph keeps.
     states_end: Option<usize>,
+    segments: OnceLock<Vec<Range<usize>>>,
     /// The plan of runs of several inputs that follow each other.
     pass: Option<Box<Self>>,
     /// How the states of the inputs of such a run follow from each other, of the plan of one.
@@ -74,11 +78,13 @@ impl Plan {
             if !of_passes.is_empty() {
                 return Err(Error::misuse("options for runs that there are not"));
             }
-            return Self::one(graph, settings, options);
+            return Self::among(&Known::default(), graph, settings, options);
         };
         pass::check(&graph, settings)?;
-        let several = Self::one(graph.clone(), several, of_passes)?;
-        Ok(Self { pass: Some(Box::new(several)), ..Self::one(graph, settings, options)? })
+        let known = Known::default();
+        let several = Self::among(&known, graph.clone(), several, of_passes)?;
+        let one = Self::among(&known, graph, settings, options)?;
+        Ok(Self { pass: Some(Box::new(several)), ..one })
     }
 
     /// Plans the graph with the same options under other settings.
@@ -90,11 +96,19 @@ impl Plan {
         Self::with_passes(self.graph.clone(), settings, self.options.clone(), of_passes)
     }
 
-    /// Plans runs of one kind alone.
-    fn one(graph: Graph, settings: Settings, options: OptionsByStep) -> Result<Self> {
+    /// Plans runs of one kind alone, of steps that are `known` where other plans of the same graph have them.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::chosen`].
+    pub(crate) fn among(
+        known: &Known,
+        graph: Graph,
+        settings: Settings,
+        options: OptionsByStep,
+    ) -> Result<Self> {
         graph::verify(&graph).map_err(|e| Error::misuse(e.to_string()))?;
         batch::check(&graph, settings)?;
-        let steps = suites::steps(&graph, settings, &options)?;
+        let steps = suites::steps_among(known, &graph, settings, &options)?;
         if options.most_runs() > 1 && (graph.states.is_empty() || settings.store() > 0) {
             let why = "layers for several runs of a session that prepares runs, or keeps no states";
             return Err(Error::misuse(why));
@@ -105,14 +119,17 @@ impl Plan {
             true => Chain::of(&graph, &steps)?,
             false => Chain::default(),
         };
-        Ok(Self { graph, settings, options, steps, states_end, pass: None, chain })
+        let segments = OnceLock::new();
+        Ok(Self { graph, settings, options, steps, states_end, segments, pass: None, chain })
     }
 
     /// A plan of given steps, to be measured on its own: nobody offers it.
     pub fn of_steps(graph: Graph, steps: Vec<Step>, settings: Settings) -> Self {
         let options = OptionsByStep::default();
+        let steps = steps.into_iter().map(Arc::new).collect();
         let (states_end, pass, chain) = (None, None, Chain::default());
-        Self { graph, settings, options, steps, states_end, pass, chain }
+        let segments = OnceLock::new();
+        Self { graph, settings, options, steps, states_end, segments, pass, chain }
     }
 
     /// Returns the graph that the plan runs.
@@ -131,7 +148,7 @@ impl Plan {
     }
 
     /// Returns the steps in order; their indices are the meter's layers.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Arc<Step>] {
         &self.steps
     }
 
@@ -163,7 +180,7 @@ impl Plan {
 
     /// The steps of all kinds of runs.
     pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().chain(self.pass().into_iter().flat_map(Self::steps))
+        self.steps.iter().chain(self.pass().into_iter().flat_map(Self::steps)).map(Arc::as_ref)
     }
 
     /// How many steps a run takes that is only for what the graph keeps, where the client may want
@@ -174,14 +191,18 @@ impl Plan {
     }
 
     /// The steps of a run of this kind.
-    pub(crate) fn steps_of(&self, kind: Kind) -> &[Step] {
+    pub(crate) fn steps_of(&self, kind: Kind) -> &[Arc<Step>] {
         let end = self.states_end.filter(|_| kind.is_for_states());
         self.steps.get(..end.unwrap_or(self.steps.len())).unwrap_or_default()
     }
 
     /// Segments of the steps of a run that is not preprocessed as a whole; those of a run that is
     /// only for what the graph keeps are the first of them.
-    pub(crate) fn segments(&self) -> Vec<Range<usize>> {
+    pub(crate) fn segments(&self) -> &[Range<usize>] {
+        self.segments.get_or_init(|| self.cut())
+    }
+
+    fn cut(&self) -> Vec<Range<usize>> {
         let end = self.states_end.unwrap_or(self.steps.len());
         let (first, rest) = self.steps.split_at(end.min(self.steps.len()));
         let mut all = segments(first);
@@ -193,8 +214,8 @@ impl Plan {
 
     /// The steps of the first run, and the first segment of them where runs are not prepared as a whole; `None`
     /// where nobody knows yet which kind of run it will be.
-    pub(crate) fn begins(&self) -> Option<(&[Step], Option<Range<usize>>)> {
-        let first = || self.segments().into_iter().next().unwrap_or_default();
+    pub(crate) fn begins(&self) -> Begins<'_> {
+        let first = || self.segments().first().cloned().unwrap_or_default();
         let first = (self.settings.store() == 0).then(first);
         self.pass.is_none().then_some((self.steps.as_slice(), first))
     }
@@ -202,7 +223,7 @@ impl Plan {
     /// The segments of a run of this kind.
     pub(crate) fn segments_of(&self, kind: Kind) -> Vec<Range<usize>> {
         let len = self.steps_of(kind).len();
-        self.segments().into_iter().filter(|some| some.end <= len).collect()
+        self.segments().iter().filter(|some| some.end <= len).cloned().collect()
     }
 
     /// Returns the number of values that the client learns per input.
@@ -226,13 +247,13 @@ impl Plan {
 
     /// Returns the correlations for one run, those of preprocessed layers included.
     pub fn demand(&self) -> Demand {
-        let masks: Demand = self.steps.iter().map(Step::preprocessing_demand).sum();
-        masks + self.steps.iter().map(Step::demand).sum()
+        let masks: Demand = self.steps.iter().map(|step| step.preprocessing_demand()).sum();
+        masks + self.steps.iter().map(|step| step.demand()).sum()
     }
 
     /// What is evaluated under encryption, where that is the whole network.
     pub(crate) fn evaluated(&self) -> Option<&lola::Plan> {
-        let mut layers = self.steps.iter().filter_map(Step::linear);
+        let mut layers = self.steps.iter().filter_map(|step| step.linear());
         layers.find_map(|layer| Some(&layer.downcast::<EvaluatedNetwork>()?.plan))
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use wire::{Error, Result};
 
 /// How a step runs, part by part; what is not set is left at the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StepOptions {
     /// The protocol of the products of a linear layer.
     pub products: Option<Products>,
@@ -34,7 +34,7 @@ pub struct StepOptions {
 }
 
 /// The protocols that multiply a linear layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Products {
     /// Under encryption in this packing, counted from 1, of those from few bytes to little
     /// work.
@@ -47,7 +47,7 @@ pub enum Products {
 }
 
 /// The protocols that a function of each value can run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// By OT, its comparisons in digits of this width or chained.
     Digits(Radix),

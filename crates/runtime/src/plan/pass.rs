@@ -7,6 +7,7 @@
 //! them are there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use graph::Graph;
 use mpc::Share;
@@ -50,7 +51,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`Error::Misuse`] for a state that does not follow from the one before by moving values.
-    pub(crate) fn of(graph: &Graph, steps: &[Step]) -> Result<Self> {
+    pub(crate) fn of(graph: &Graph, steps: &[Arc<Step>]) -> Result<Self> {
         let link = |state: &graph::State| {
             let link = Link::of((state.before, state.after), steps);
             let name = graph.nodes.iter().find(|node| node.output == state.after);
@@ -76,7 +77,7 @@ impl Chain {
     pub(crate) fn follow(
         &self,
         (party, role): (&Party<'_>, Role),
-        steps: &[Step],
+        steps: &[Arc<Step>],
         (state, first, inputs): (usize, Share, usize),
         made: &BTreeMap<usize, Share>,
     ) -> Result<Share> {
@@ -121,7 +122,7 @@ pub(crate) fn one_of(share: &Share, (input, inputs): (usize, usize)) -> Share {
 impl Link {
     /// The local steps from a state before an input to what it is after it, and those that add to it and come
     /// behind the first that reads the state; `None` where other steps are among them.
-    fn of((before, after): (usize, usize), steps: &[Step]) -> Option<Self> {
+    fn of((before, after): (usize, usize), steps: &[Arc<Step>]) -> Option<Self> {
         let first = steps.iter().position(|step| step.reads.contains(&before));
         let mut moved = BTreeSet::from([before]);
         for step in steps {
@@ -131,7 +132,7 @@ impl Link {
             }
         }
         let (mut wanted, mut path) = (BTreeSet::from([after]), Vec::new());
-        for (index, step) in steps.iter().enumerate().rev() {
+        for (index, step) in steps.iter().map(Arc::as_ref).enumerate().rev() {
             let mut writes = std::iter::once(step.writes).chain(also(step));
             let is_there = first.is_none_or(|first| index < first)
                 && !writes.clone().any(|tensor| moved.contains(&tensor));

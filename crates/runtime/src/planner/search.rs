@@ -27,6 +27,7 @@ use crate::plan::{Plan, Settings};
 use crate::step::correlations::Schedules;
 use crate::step::spent::Spent;
 use crate::step::spent::counted;
+use crate::suites::known::Known;
 
 /// Times that protocols are found at a price and the plan that results is priced whole.
 const TURNS: usize = 2;
@@ -145,13 +146,21 @@ fn best_of_one(
     let sources = tried.iter().map(|(seconds, tried)| (name(*tried), *seconds)).collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut seconds, mut plan) = (search.seconds(&plain), plain);
+    let known = Known::default();
     for (_, tried) in tried.into_iter().take(WHOLE) {
         let mut demand = plan.demand();
+        // Options that were tried with this source, and what the plan needs.
+        let mut seen: Vec<(OptionsByStep, Demand)> = Vec::new();
         for _ in 0..TURNS {
             let marginal = search.marginal(&demand, tried);
             for by_step in search.choose(marginal, search.waits(&plan)) {
-                let next = Plan::chosen(graph.clone(), tried, by_step)?;
+                if let Some((_, before)) = seen.iter().find(|(options, _)| *options == by_step) {
+                    demand = before.clone();
+                    continue;
+                }
+                let next = Plan::among(&known, graph.clone(), tried, by_step)?;
                 demand = next.demand();
+                seen.push((next.options().clone(), demand.clone()));
                 let taken = search.seconds(&next);
                 if taken < seconds {
                     (seconds, plan) = (taken, next);
@@ -283,7 +292,7 @@ impl Search<'_> {
 
     /// The first step behind the first segment of a plan, if there is a link on which the server waits.
     fn waits(&self, plan: &Plan) -> usize {
-        let second = plan.segments().into_iter().nth(1).map(|segment| segment.start);
+        let second = plan.segments().get(1).map(|segment| segment.start);
         second.filter(|_| self.conditions.link.is_some()).unwrap_or(usize::MAX)
     }
 

@@ -40,7 +40,7 @@ impl Search<'_> {
 
 /// Levels of keys for unfolding that a plan asks for.
 pub(super) fn asked(plan: &Plan) -> Levels {
-    plan.steps().iter().map(levels).fold(Levels::default(), highest)
+    plan.steps().iter().map(|step| levels(step)).fold(Levels::default(), highest)
 }
 
 /// The higher level of both for each degree.

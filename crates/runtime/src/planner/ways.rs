@@ -6,7 +6,9 @@ use std::num::NonZeroU32;
 use he::rlwe;
 use mpc::Demand;
 use mpc::compare::Radix;
+use mpc::parallel;
 use pricing::{Unit, Work};
+use ring::host;
 
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::trees::TreesLayer;
@@ -89,17 +91,18 @@ pub(super) fn ways(plain: &Plan) -> Vec<Vec<Way>> {
     let choose = suites::chooses(&plain.graph().suite);
     let siblings = &Siblings::of(plain.graph());
     let likeness = Likeness::new(plain.graph(), siblings);
-    let mut known: BTreeMap<String, Vec<Way>> = BTreeMap::new();
-    let all = plain.steps().iter().enumerate().map(|(index, step)| {
-        let alike = likeness.of(index);
-        if let Some(ways) = alike.as_ref().and_then(|alike| known.get(alike)) {
-            return ways.clone();
-        }
-        let ways = ways_of(plain, siblings, (index, step), choose);
-        known.extend(alike.map(|alike| (alike, ways.clone())));
-        ways
+    // For each step the first one that is like it.
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    let of = |index| likeness.of(index).map_or(index, |alike| *first.entry(alike).or_insert(index));
+    let like: Vec<usize> = (0..plain.steps().len()).map(of).collect();
+    let apart = plain.steps().iter().enumerate().zip(&like);
+    let apart: Vec<_> = apart.filter(|((at, _), like)| at == *like).map(|(some, _)| some).collect();
+    let threads = host::threads();
+    let found = parallel::map(threads, apart, |(index, step)| {
+        (index, ways_of(plain, siblings, (index, step), choose))
     });
-    all.collect()
+    let known: BTreeMap<usize, Vec<Way>> = found.into_iter().collect();
+    like.iter().map(|like| known.get(like).cloned().unwrap_or_default()).collect()
 }
 
 /// The ways that a step can run, first the default; only that where there is nothing to `choose`.

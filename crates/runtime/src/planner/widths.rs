@@ -9,6 +9,8 @@ use std::fmt;
 
 use graph::{Graph, Model, ops};
 use mpc::compare::Radix;
+use mpc::parallel;
+use ring::host;
 use serde::{Serialize, Serializer};
 use wire::Result;
 
@@ -17,6 +19,7 @@ use super::search::{Found, best_alone, by_run, with_passes};
 use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::suites;
+use crate::suites::known::Known;
 use crate::suites::siblings::Siblings;
 
 /// What other widths may take at most of what was compiled takes. What saves less is not worth
@@ -89,9 +92,10 @@ fn suited_alone(model: &Model, links: &[(Settings, Conditions)]) -> Result<Vec<F
     if !suites::plans_widths(&model.graph.suite) {
         return Ok(least);
     }
-    let others = graph::variants(model).into_iter().skip(1);
-    let priced = others.map(|graph| (about(&graph, &least, links), graph));
-    let other = priced.min_by(|a, b| a.0.total_cmp(&b.0));
+    let others = graph::variants(model).into_iter().skip(1).collect();
+    let priced =
+        parallel::map(host::threads(), others, |graph| (about(&graph, &least, links), graph));
+    let other = priced.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((_, graph)) = other.filter(|(about, _)| *about < PROMISING * sum(&least))
         && let Ok(found) = searched(&graph)
         && sum(&found) < sum(&least)
@@ -111,28 +115,29 @@ fn about(graph: &Graph, plans: &[Found], links: &[(Settings, Conditions)]) -> f6
     let of = |(found, (_, conditions)): (&Found, &(Settings, Conditions))| {
         let digits = Radix::of_bits(DIGITS).map(StepOptions::digits).unwrap_or_default();
         let tried = [StepOptions::default(), digits, StepOptions::CIRCUITS].into_iter();
-        let plans = tried.filter_map(|new| carried(graph, &found.plan, new).ok());
+        let known = Known::default();
+        let plans = tried.filter_map(|new| carried(graph, &found.plan, new, &known).ok());
         plans.map(|plan| by_run(&plan, conditions)).fold(f64::INFINITY, f64::min)
     };
     plans.iter().zip(links).map(of).sum()
 }
 
-/// `graph` with the options of `plan` by name, and `new` for steps that it does not have.
-fn carried(graph: &Graph, plan: &Plan, new: StepOptions) -> Result<Plan> {
-    let (known, settings) = (plan.graph(), plan.settings());
-    let names = known.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
+/// `graph` with the options of `plan` by name, and `new` for steps that it does not have. Its steps are `known`.
+fn carried(graph: &Graph, plan: &Plan, new: StepOptions, known: &Known) -> Result<Plan> {
+    let (planned, settings) = (plan.graph(), plan.settings());
+    let names = planned.nodes.iter().enumerate().map(|(step, node)| (node.name.as_str(), step));
     let names: BTreeMap<&str, usize> = names.collect();
-    let (siblings, own) = (Siblings::of(known), Siblings::of(graph));
+    let (siblings, own) = (Siblings::of(planned), Siblings::of(graph));
     let mut by_step = OptionsByStep::default();
     for (step, node) in graph.nodes.iter().enumerate() {
         let options = match names.get(node.name.as_str()) {
-            Some(known) => plan.options().of(siblings.host(*known).unwrap_or(*known)),
+            Some(step) => plan.options().of(siblings.host(*step).unwrap_or(*step)),
             None => new,
         };
-        let built = || suites::step((graph, &own), settings, step, options).is_ok();
+        let built = || suites::step_among(known, (graph, &own), settings, step, options).is_ok();
         let has = options.is_none() || built();
         by_step.set(step, if has { options } else { StepOptions::default() });
     }
-    by_step.set(graph.nodes.len(), plan.options().of(known.nodes.len()));
-    Plan::chosen(graph.clone(), settings, by_step)
+    by_step.set(graph.nodes.len(), plan.options().of(planned.nodes.len()));
+    Plan::among(known, graph.clone(), settings, by_step)
 }

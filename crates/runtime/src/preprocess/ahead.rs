@@ -5,6 +5,7 @@
 //! The server answers them behind the last flight, so that they cost no rounds of their own.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use mpc::Demand;
 use wire::{Cost, Phase, Result};
@@ -20,18 +21,19 @@ use crate::step::linear::Exchange;
 use crate::step::spent::{Part, Spent};
 
 /// The steps of the first run of a plan, and the first segment of them, none where whole runs are
-/// preprocessed; nothing where the first run is not known yet.
-type Begins<'a> = Option<(&'a [Step], Option<Range<usize>>)>;
+/// preprocessed; nothing where the first run is not known yet ([`Plan::begins`](crate::plan::Plan::begins)).
+pub(crate) type Begins<'a> = Option<(&'a [Arc<Step>], Option<Range<usize>>)>;
 
 /// What the first run of these steps can send ahead: the correlations that it takes first, and the
 /// layers that ask first.
-fn of((steps, first): (&[Step], Option<Range<usize>>)) -> (Demand, Vec<LayerAt<'_>>) {
+fn of((steps, first): (&[Arc<Step>], Option<Range<usize>>)) -> (Demand, Vec<LayerAt<'_>>) {
     let Some(segment) = first else {
-        let mut layers = layers_of(steps.iter().enumerate(), Exchange::Encryption, true);
+        let mut layers =
+            layers_of(steps.iter().map(Arc::as_ref).enumerate(), Exchange::Encryption, true);
         layers.truncate(first_of(&layers));
         return (run_demand(steps), layers);
     };
-    let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+    let some = steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
     let only = some.clone().map(|(_, step)| step);
     (layers::demand(only, Step::demand_before_run), first_asked(some))
 }

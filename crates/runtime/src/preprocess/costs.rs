@@ -1,5 +1,7 @@
 //! What preprocessing costs, part by part, in the order in which it runs.
 
+use std::sync::Arc;
+
 use mpc::Demand;
 use pricing::{Unit, Work};
 use wire::Phase;
@@ -80,18 +82,19 @@ pub(super) fn ask_costs(group: &[LayerAt<'_>]) -> Vec<Part> {
 
 /// What [`preprocess`](super::layers::preprocess) costs next, after what was sent ahead if
 /// layers have `asked` already.
-pub(crate) fn run_costs(steps: &[Step], schedules: &mut Schedules, asked: bool) -> Vec<Part> {
+pub(crate) fn run_costs(steps: &[Arc<Step>], schedules: &mut Schedules, asked: bool) -> Vec<Part> {
     let demand = run_demand(steps);
     let mut costs = vec![Part::new(Phase::Preprocess, None, schedules.prepare(&demand))];
     for segment in segments(steps) {
-        let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+        let some =
+            steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;
         costs.extend(layer_costs(&layers_of(some, exchange, true), exchange, schedules, false));
     }
     let exchange = Exchange::Encryption;
-    let linear = layers_of(steps.iter().enumerate(), exchange, true);
+    let linear = layers_of(steps.iter().map(Arc::as_ref).enumerate(), exchange, true);
     costs.extend(layer_costs(&linear, exchange, schedules, asked));
     costs
 }
@@ -112,7 +115,8 @@ mod tests {
         let mut rng = Random::seeded(51);
         let model = crate::tests::network(&mut rng, Rounding::Stochastic);
         let plan = Plan::new(model.graph, Settings::default()).unwrap();
-        let layers = layers_of(plan.steps().iter().enumerate(), Exchange::Encryption, true);
+        let layers =
+            layers_of(plan.steps().iter().map(Arc::as_ref).enumerate(), Exchange::Encryption, true);
         assert_eq!(layers.len(), 3);
         let sizes = |most| exchanges(&layers, most).iter().map(|some| some.len()).collect();
         let all: Vec<usize> = sizes(128 << 20);
@@ -126,7 +130,7 @@ mod tests {
         let costs = layer_costs(&layers, Exchange::Encryption, &mut schedules, false);
         let cost: Cost = costs.into_iter().map(|part| part.spent.cost).collect();
         assert_eq!(cost.rounds, 2);
-        let alone = plan.steps().iter().filter_map(Step::linear);
+        let alone = plan.steps().iter().filter_map(|step| step.linear());
         assert_eq!(cost.bytes(), alone.map(|layer| layer.spent().cost.bytes()).sum::<u64>());
     }
 }

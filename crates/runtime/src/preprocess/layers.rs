@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
@@ -179,7 +180,7 @@ fn context<'s>(
 /// Preprocesses one run, after what was sent `ahead` for it.
 pub(crate) fn preprocess(
     end: &mut Endpoint<'_>,
-    steps: &[Step],
+    steps: &[Arc<Step>],
     ahead: Ahead,
 ) -> Result<Inference> {
     end.source.set_threads(end.party.threads());
@@ -190,7 +191,8 @@ pub(crate) fn preprocess(
     let mut layers = BTreeMap::new();
     // The correlations of masks are not held, and there may be many.
     for segment in segments(steps) {
-        let some = steps.iter().enumerate().skip(segment.start).take(segment.len());
+        let some =
+            steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         let mut masks = end.source.prepare(end.channel, &demand)?;
         let exchange = Exchange::ObliviousTransfer;
@@ -198,13 +200,13 @@ pub(crate) fn preprocess(
         layers.extend(preprocess_layers(end, &some, exchange, &mut masks, &mut BTreeMap::new())?);
     }
     let exchange = Exchange::Encryption;
-    let linear = layers_of(steps.iter().enumerate(), exchange, true);
+    let linear = layers_of(steps.iter().map(Arc::as_ref).enumerate(), exchange, true);
     let none = &mut Correlations::default();
     layers.extend(preprocess_layers(end, &linear, exchange, none, &mut asked)?);
     Ok(Inference { correlations, layers })
 }
 
 /// What the steps of a run take that is preprocessed.
-pub(crate) fn run_demand(steps: &[Step]) -> Demand {
-    steps.iter().map(Step::demand).sum()
+pub(crate) fn run_demand(steps: &[Arc<Step>]) -> Demand {
+    steps.iter().map(|step| step.demand()).sum()
 }

@@ -3,6 +3,8 @@
 //! A session with a store of k prepares k runs first, and after each run one more while
 //! there are inputs to come. Each preparation is moved into the run that consumes it.
 
+use std::sync::Arc;
+
 use wire::{Error, Result};
 
 use super::layers::layers_of;
@@ -65,13 +67,13 @@ impl Iterator for Turns {
 }
 
 /// Bytes that a party holds of one preprocessed run.
-pub(crate) fn run_bytes(steps: &[Step]) -> usize {
+pub(crate) fn run_bytes(steps: &[Arc<Step>]) -> usize {
     let layer = |step: &Step| {
         let layer = step.linear().and_then(LinearProtocol::preprocess);
         layer.map_or(0, |layer| layer.held_bytes())
     };
-    let pads = pad_bytes(&steps.iter().map(Step::demand).sum());
-    steps.iter().map(layer).fold(pads, usize::saturating_add)
+    let pads = pad_bytes(&steps.iter().map(|step| step.demand()).sum());
+    steps.iter().map(|step| layer(step)).fold(pads, usize::saturating_add)
 }
 
 /// Whether a store of `store` runs of these steps fits into memory, or without a
@@ -79,9 +81,9 @@ pub(crate) fn run_bytes(steps: &[Step]) -> usize {
 ///
 /// # Errors
 /// [`Error::Misuse`] with what it takes.
-pub(crate) fn check(steps: &[Step], store: usize) -> Result<()> {
+pub(crate) fn check(steps: &[Arc<Step>], store: usize) -> Result<()> {
     if store == 0 {
-        let (all, steps) = (steps, steps.iter().enumerate());
+        let (all, steps) = (steps, steps.iter().map(Arc::as_ref).enumerate());
         let layers = layers_of(steps, Exchange::Encryption, false).into_iter();
         let together = layers_for_several(all).into_iter();
         let held = layers.chain(together).map(|(.., layer)| layer.held_bytes());

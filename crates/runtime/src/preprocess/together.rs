@@ -2,6 +2,7 @@
 //! ciphertexts as a batch of inputs does: models that keep states take their inputs one by one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use mpc::Correlations;
 use wire::{Error, Result};
@@ -17,12 +18,12 @@ use crate::step::preprocessed::Preprocessed;
 use crate::step::spent::Part;
 
 /// The layers among `steps` that are preprocessed for several runs.
-pub(crate) fn layers_for_several<'a>(steps: &'a [Step]) -> Vec<LayerAt<'a>> {
+pub(crate) fn layers_for_several<'a>(steps: &'a [Arc<Step>]) -> Vec<LayerAt<'a>> {
     let layer = |(index, step): (usize, &'a Step)| {
         let layer = step.linear().and_then(LinearProtocol::preprocess)?;
         (layer.runs() > 1).then_some((index, step, layer))
     };
-    steps.iter().enumerate().filter_map(layer).collect()
+    steps.iter().map(Arc::as_ref).enumerate().filter_map(layer).collect()
 }
 
 /// These layers as they are preprocessed in a session that has so many runs left: those that are for more in a
@@ -64,7 +65,7 @@ impl Together {
     pub(crate) fn next(
         &mut self,
         end: &mut Endpoint<'_>,
-        steps: &[Step],
+        steps: &[Arc<Step>],
         runs: usize,
     ) -> Result<BTreeMap<usize, Preprocessed>> {
         let layers = layers_for_several(steps);
@@ -90,7 +91,7 @@ impl Together {
     ///
     /// # Errors
     /// [`Error::Internal`] for what another layer kept.
-    pub(crate) fn forget(&mut self, memory: &mut Memory, steps: &[Step]) -> Result<()> {
+    pub(crate) fn forget(&mut self, memory: &mut Memory, steps: &[Arc<Step>]) -> Result<()> {
         for (index, _, layer) in layers_for_several(steps) {
             if layer.missed().is_some() {
                 layer.forget(memory, index)?;
@@ -109,7 +110,7 @@ impl Left {
     /// What [`Together::next`] costs.
     pub(crate) fn next(
         &mut self,
-        steps: &[Step],
+        steps: &[Arc<Step>],
         runs: usize,
         schedules: &mut Schedules,
     ) -> Vec<Part> {
@@ -126,7 +127,7 @@ impl Left {
     }
 
     /// As [`Together::forget`]; returns the layers, of which each run behind it takes another message.
-    pub(crate) fn forget(&mut self, steps: &[Step]) -> BTreeSet<usize> {
+    pub(crate) fn forget(&mut self, steps: &[Arc<Step>]) -> BTreeSet<usize> {
         let layers = layers_for_several(steps).into_iter();
         let missed = layers.filter(|(.., layer)| layer.missed().is_some());
         let missed: BTreeSet<usize> = missed.map(|(index, ..)| index).collect();

@@ -6,6 +6,7 @@ pub(crate) mod weights;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use mpc::{Correlations, Demand, Share, open};
 use wire::{Phase, Result};
@@ -111,7 +112,7 @@ fn run_on(
     };
     let segments = plan.segments_of(kind);
     let of = |segment: &Range<usize>| {
-        plan.steps().iter().enumerate().skip(segment.start).take(segment.len())
+        plan.steps().iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len())
     };
     let demands: Vec<Demand> = segments.iter().map(|segment| demand_of(of(segment))).collect();
     let (mut early, mut moved) = (None, Moved::default());
@@ -173,7 +174,7 @@ fn run_preprocessed(
     watch: Watch<'_>,
 ) -> Result<()> {
     let mut moved = Moved::default();
-    for (index, step) in plan.steps_of(kind).iter().enumerate() {
+    for (index, step) in plan.steps_of(kind).iter().map(Arc::as_ref).enumerate() {
         if !moved.before((&end.party, end.channel.role()), plan, tensors, index)? {
             continue;
         }

@@ -1,6 +1,7 @@
 //! Tensors that are moved before their turn, for steps that run with ones before them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use wire::{Result, Role};
 
@@ -46,7 +47,7 @@ impl Moved {
         tensors: &mut Tensors,
         (tensor, index): (usize, usize),
     ) -> Result<()> {
-        let behind = plan.steps().iter().enumerate().skip(index + 1);
+        let behind = plan.steps().iter().map(Arc::as_ref).enumerate().skip(index + 1);
         let writer = behind.clone().find(|(_, step)| step.writes == tensor);
         let (place, step) = writer.ok_or_else(|| missing(tensor))?;
         let Action::Local(local) = &step.action else { return Err(missing(tensor)) };

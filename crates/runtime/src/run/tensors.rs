@@ -1,6 +1,7 @@
 //! What a run has computed and still needs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mpc::Share;
 use wire::{Error, Result, Role};
@@ -26,7 +27,7 @@ impl Tensors {
     /// The tensors that exist before the first step, from this party's `shares` of them.
     pub(crate) fn new(plan: &Plan, shares: Vec<(usize, Share)>) -> Self {
         let mut last_use = BTreeMap::new();
-        for (index, step) in plan.steps().iter().enumerate() {
+        for (index, step) in plan.steps().iter().map(Arc::as_ref).enumerate() {
             last_use.extend(step.reads.iter().map(|tensor| (*tensor, index)));
         }
         last_use.extend(plan.graph().states.iter().map(|state| (state.after, usize::MAX)));

@@ -21,7 +21,6 @@ use crate::session::handshake;
 use crate::session::input::{quantize, random};
 use crate::session::kept::{Keeping, KeptKeys, Known};
 use crate::session::opening::Asking;
-use crate::step::Step;
 use crate::step::context::{Endpoint, Party};
 use crate::step::correlations::CorrelationSource;
 use crate::step::keys::ClientKeys;
@@ -273,7 +272,7 @@ pub(super) fn correlation_source(
 }
 
 fn decode(plan: &Plan, words: &[u64]) -> Vec<i64> {
-    let shown = plan.steps().last().and_then(Step::reveals);
+    let shown = plan.steps().last().and_then(|step| step.reveals());
     let signed_bits = shown.filter(|(_, signed)| *signed).map(|(bits, _)| bits);
     words.iter().map(|word| signed_bits.map_or(*word as i64, |bits| signed(*word, bits))).collect()
 }

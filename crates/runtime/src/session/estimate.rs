@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
 use std::ops::Range;
+use std::sync::Arc;
 
 use mpc::Demand;
 use pricing::{Unit, Work};
@@ -129,7 +130,7 @@ impl Plan {
     ) {
         let mut peak = Peak::default();
         if self.evaluated().is_some() {
-            let step = self.steps().iter().map(Step::spent).enumerate();
+            let step = self.steps().iter().map(|step| step.spent()).enumerate();
             let run = step.map(|(i, spent)| Part::new(Phase::Online, Some(i), spent));
             let run: Vec<Part> = run.collect();
             parts.extend(repeat_n(run, runs.len()).flatten());
@@ -137,7 +138,7 @@ impl Plan {
         }
         if self.settings().store() > 0 {
             let (one, mut ready) = (schedule::run_bytes(self.steps()) as u64, 0);
-            let layers = self.steps().iter().map(Step::linear_memory).max().unwrap_or(0);
+            let layers = self.steps().iter().map(|step| step.linear_memory()).max().unwrap_or(0);
             let (mut asked, mut kinds) = (true, runs.iter());
             for turn in turns(runs.len(), self.settings().store()) {
                 match turn {
@@ -153,7 +154,8 @@ impl Plan {
                         ready -= 1;
                         let kind = kinds.next().copied().unwrap_or_default();
                         parts.extend(self.said());
-                        let steps = self.steps_of(kind).iter().map(Step::prepared).enumerate();
+                        let steps =
+                            self.steps_of(kind).iter().map(|step| step.prepared()).enumerate();
                         let online = |(i, spent)| Part::new(Phase::Online, Some(i), spent);
                         parts.extend(steps.map(online));
                     }
@@ -210,7 +212,13 @@ impl Plan {
     /// Returns the bytes of answers of layers that ask up to two segments ahead, at most.
     fn answers_held(&self) -> u64 {
         let answers = |segment: &Range<usize>| -> u64 {
-            let steps = self.steps().iter().enumerate().skip(segment.start).take(segment.len());
+            let steps = self
+                .steps()
+                .iter()
+                .map(Arc::as_ref)
+                .enumerate()
+                .skip(segment.start)
+                .take(segment.len());
             first_asked(steps).iter().map(|(.., layer)| layer.asked_bytes() as u64).sum()
         };
         let all: Vec<u64> = self.segments().iter().skip(1).map(answers).collect();
@@ -222,9 +230,16 @@ impl Plan {
     fn pads_held(&self) -> u64 {
         let demands: Vec<Demand> = self
             .segments()
-            .into_iter()
+            .iter()
             .map(|some| {
-                demand_of(self.steps().iter().enumerate().skip(some.start).take(some.len()))
+                demand_of(
+                    self.steps()
+                        .iter()
+                        .map(Arc::as_ref)
+                        .enumerate()
+                        .skip(some.start)
+                        .take(some.len()),
+                )
             })
             .collect();
         let mut schedules = Schedules::new(self.settings().sourcing());

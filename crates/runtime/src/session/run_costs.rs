@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use mpc::Demand;
 use pricing::{Unit, Work};
@@ -45,7 +46,7 @@ pub(super) struct Run {
 
 impl<'a> Windows<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
-        let segments = plan.segments();
+        let segments = plan.segments().to_vec();
         let steps = |segment: &Range<usize>| steps_of(plan, segment);
         let demands = segments.iter().map(|some| demand_of(steps(some))).collect();
         Self { plan, segments, demands }
@@ -122,7 +123,7 @@ fn steps_of<'a>(
     plan: &'a Plan,
     segment: &Range<usize>,
 ) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
-    plan.steps().iter().enumerate().skip(segment.start).take(segment.len())
+    plan.steps().iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len())
 }
 
 /// The exchange for the OTs of the window of steps of this number, whose correlations may be made later.

@@ -1,12 +1,15 @@
 //! The default suite: coefficient-packed RLWE for linear layers, oblivious transfer for the
 //! rest, both planned by cost (docs/concepts/planner.md).
 
+use std::sync::Arc;
+
 use graph::{Embedding, Graph, Linear, MatMul, ops};
 use mpc::compare::Radix;
 use wire::{Error, Result};
 
 use super::ending::last;
 use super::functions_by::{Circuits, garbled};
+use super::known::Known;
 use super::node_context::NodeContext;
 use super::operators::packings;
 use super::refusal::at;
@@ -48,13 +51,30 @@ pub(crate) fn steps(
     settings: Settings,
     choices: &OptionsByStep,
 ) -> Result<Vec<Step>> {
+    let known = Known::default();
+    let steps = steps_among(&known, graph, settings, choices)?;
+    drop(known);
+    let one = |step| Arc::into_inner(step).ok_or_else(|| Error::internal("a step of two plans"));
+    steps.into_iter().map(one).collect()
+}
+
+/// [`steps`], of which those of nodes that are `known` are shared.
+///
+/// # Errors
+/// The errors of [`steps`].
+pub(super) fn steps_among(
+    known: &Known,
+    graph: &Graph,
+    settings: Settings,
+    choices: &OptionsByStep,
+) -> Result<Vec<Arc<Step>>> {
     let mut steps = Vec::with_capacity(graph.nodes.len() + 2);
     let mut ciphertexts = 0usize;
     let siblings = Siblings::of(graph);
     for (index, node) in graph.nodes.iter().enumerate() {
         let (batch, options) = (settings.batch(), choices.beside(index, siblings.host(index)));
         let cx = NodeContext { graph, node, batch, options, joined: 0, extended: None };
-        let step = siblings.step(index, &cx, chosen)?;
+        let step = known.step((index, batch, options), || siblings.step(index, &cx, chosen))?;
         if let Action::Linear(layer) = &step.action {
             ciphertexts = ciphertexts.saturating_add(layer.ciphertexts());
         }
@@ -64,7 +84,8 @@ pub(crate) fn steps(
         }
         steps.push(step);
     }
-    steps.extend(last(graph, settings, choices.of(graph.nodes.len()))?);
+    let end = last(graph, settings, choices.of(graph.nodes.len()))?;
+    steps.extend(end.into_iter().map(Arc::new));
     Ok(steps)
 }
 

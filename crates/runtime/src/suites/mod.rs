@@ -15,6 +15,7 @@ mod functions_by;
 mod gala;
 mod garbled;
 mod gazelle;
+pub(crate) mod known;
 pub(crate) mod likeness;
 pub(crate) mod lola;
 mod matmul;
@@ -32,6 +33,8 @@ mod tables;
 mod transformer;
 mod ufo;
 
+use std::sync::Arc;
+
 use graph::Graph;
 use mpc::linear::slots::Protocol;
 use wire::{Error, Result};
@@ -40,6 +43,7 @@ use crate::linear::slots::Packing;
 use crate::plan::options::{OptionsByStep, Products, StepOptions};
 use crate::plan::settings::Settings;
 use crate::step::Step;
+use known::Known;
 pub use node_context::{NodeContext, PlanOperator};
 pub use registered::register_operator;
 use siblings::Siblings;
@@ -196,6 +200,20 @@ pub(crate) fn step(
     siblings.step(index, &cx, nodes.action)
 }
 
+/// [`step`] of a node, shared where it is `known` of plans of the same graph.
+///
+/// # Errors
+/// The errors of [`step`].
+pub(crate) fn step_among(
+    known: &Known,
+    planned: (&Graph, &Siblings),
+    settings: Settings,
+    index: usize,
+    options: StepOptions,
+) -> Result<Arc<Step>> {
+    known.step((index, settings.batch(), options), || step(planned, settings, index, options))
+}
+
 /// The packings of a linear step of a suite that chooses among them, for so many runs together, first
 /// the default; none of another step.
 ///
@@ -250,11 +268,36 @@ pub fn steps_by_node(
 /// # Errors
 /// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for options where
 /// there are none.
+#[cfg(test)]
 pub(crate) fn steps(
     graph: &Graph,
     settings: Settings,
     options: &OptionsByStep,
 ) -> Result<Vec<Step>> {
+    (suited(graph, options)?.steps)(graph, settings, options)
+}
+
+/// [`steps`], of which those that are `known`, of plans of the same graph, are shared where the suite lets each
+/// step be chosen.
+///
+/// # Errors
+/// The errors of [`steps`].
+pub(crate) fn steps_among(
+    known: &Known,
+    graph: &Graph,
+    settings: Settings,
+    options: &OptionsByStep,
+) -> Result<Vec<Arc<Step>>> {
+    let suite = suited(graph, options)?;
+    if suite.name == auto::SUITE.name {
+        return auto::steps_among(known, graph, settings, options);
+    }
+    let steps = (suite.steps)(graph, settings, options)?;
+    Ok(steps.into_iter().map(Arc::new).collect())
+}
+
+/// The suite of a graph, which has such options.
+fn suited(graph: &Graph, options: &OptionsByStep) -> Result<&'static Suite> {
     let suite = named(&graph.suite)?;
     options.check(graph.nodes.len())?;
     if !options.is_empty() && suite.nodes.is_none() {
@@ -263,5 +306,5 @@ pub(crate) fn steps(
     if graph.exact.is_some() && !suite.never_rescales {
         return Err(Error::misuse("a model that is never rescaled is for suite lola"));
     }
-    (suite.steps)(graph, settings, options)
+    Ok(suite)
 }

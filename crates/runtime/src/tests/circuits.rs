@@ -5,7 +5,6 @@ use graph::Nonlinear;
 
 use super::*;
 use crate::linear::slots::SlotLayer;
-use crate::step::Step;
 
 /// The small network, with a residual, for a suite.
 fn garbled(rng: &mut Random, suite: &str) -> Model {
@@ -204,7 +203,7 @@ fn layers_with_primes_of_their_own_read_the_same_tensor() {
         .plan
         .steps()
         .iter()
-        .filter_map(Step::linear)
+        .filter_map(|step| step.linear())
         .filter_map(|l| l.downcast::<SlotLayer>())
         .map(|l| l.layer.prime())
         .collect();

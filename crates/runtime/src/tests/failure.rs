@@ -1,7 +1,6 @@
 //! How often a run fails, by a union bound over what its plan rounds and decrypts.
 
 use super::*;
-use crate::step::Step;
 
 /// Results of the linear layers of the small network.
 const RESULTS: f64 = 256.0 + 64.0 + 10.0;
@@ -18,7 +17,7 @@ fn plan(rounding: Rounding, batch: u32) -> Plan {
 fn exact_layers_fail_by_value_and_stochastic_ones_hardly_ever() {
     let failures = |plan: &Plan| -> Vec<f64> {
         let linear = plan.steps().iter().filter(|step| step.linear().is_some());
-        linear.map(Step::failure).collect()
+        linear.map(|step| step.failure()).collect()
     };
     let each = 2f64.powi(-66);
     let exact = plan(Rounding::Exact, 1);
@@ -59,7 +58,7 @@ fn values_that_enter_a_prime_are_counted() {
     let bits = step.failure().log2() + 63.0 - 6.0;
     assert_eq!(bits, bits.round());
     assert!((2.0..=22.0).contains(&bits), "{bits}");
-    let all: f64 = plan.steps().iter().map(Step::failure).sum();
+    let all: f64 = plan.steps().iter().map(|step| step.failure()).sum();
     assert!(all > step.failure() && plan.failure() >= all);
 }
 

@@ -6,9 +6,12 @@ use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::planner::{self, Conditions, Planning, Rates};
 use crate::session::estimate::Inputs;
 use crate::session::handshake;
+use crate::suites::known::Known;
+use graph::ops;
 use mpc::compare::Radix;
 use ot::Source as Transfers;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use wire::Link;
 
 pub(super) fn conditions(link: Option<Link>) -> Conditions {
@@ -145,6 +148,29 @@ fn layers_run_ahead_where_that_saves_rounds() {
     assert_ne!(*plan.options(), late);
     let late = Plan::chosen(graph, plan.settings(), late).unwrap();
     assert!(plan.cost(1).rounds < late.cost(1).rounds);
+}
+
+/// A search makes each step once for all plans that have it.
+#[test]
+fn plans_share_known_steps_and_are_those_of_steps_made_anew() {
+    let mut rng = Random::seeded(40);
+    let graph = network(&mut rng, Rounding::Stochastic).graph;
+    let known = Known::default();
+    let plans = [StepOptions::default(), digits(2), StepOptions::CIRCUITS].map(|relu| {
+        let mut by_step = OptionsByStep::default();
+        let relus = graph.nodes.iter().enumerate().filter(|(_, node)| node.op.is::<ops::Relu>());
+        relus.take(1).for_each(|(step, _)| by_step.set(step, relu));
+        let settings = Settings::default();
+        let shared = Plan::among(&known, graph.clone(), settings, by_step.clone()).unwrap();
+        let anew = Plan::chosen(graph.clone(), settings, by_step).unwrap();
+        assert_eq!(shared.digest(), anew.digest());
+        assert_eq!(format!("{:?}", shared.steps()), format!("{:?}", anew.steps()));
+        shared
+    });
+    let [first, second, _] = plans.each_ref().map(Plan::steps);
+    let same = first.iter().zip(second).filter(|(a, b)| Arc::ptr_eq(a, b)).count();
+    // All but the ReLU, and the end, which is not a node's.
+    assert_eq!(same, graph.nodes.len() - 1);
 }
 
 #[test]
