@@ -334,3 +334,46 @@ fn the_largest_weight_stands_beside_others() {
         assert!(Weights::short(params, &[beyond; 4096]).is_err(), "{beyond}");
     }
 }
+
+/// Products of weights in a power of X are the same added one by one and part by part, also behind others.
+#[test]
+fn sums_are_the_same_part_by_part() {
+    for (degree, bits, step) in [(2048, 46, 32), (4096, 64, 8), (4096, 64, 128)] {
+        let params = Params::new(degree, bits).unwrap();
+        let mut session = session(params, 12);
+        let mut rng = Random::seeded(13);
+        let mut operand = || {
+            let values = session.rng.uniform(degree, 16);
+            let fresh = session.secret.encrypt(params, &values, 16, &mut session.rng).unwrap();
+            fresh.expand(params).unwrap().into_operand().unwrap()
+        };
+        let operands: Vec<_> = (0..7).map(|_| operand()).collect();
+        let weights: Vec<_> = operands
+            .iter()
+            .map(|_| {
+                rng.uniform(degree / step, 8).into_iter().map(|word| signed(word, 8)).collect()
+            })
+            .map(|values: Vec<i64>| Weights::in_power(params, step, &values).unwrap())
+            .collect();
+        let pairs: Vec<_> = operands.iter().zip(&weights).collect();
+        let sum = |first: usize| {
+            let mut sum = Accumulator::new(params).unwrap();
+            for (operand, weights) in &pairs[..first] {
+                sum.accumulate(operand, weights).unwrap();
+            }
+            assert!(sum.admit(&pairs[first..]).unwrap());
+            for part in Accumulator::parts(params).unwrap() {
+                sum.add_part(&part, &pairs[first..]).unwrap();
+            }
+            let mut rng = Random::seeded(14);
+            sum.finish()
+                .unwrap()
+                .respond(&session.public, &[0, 9, degree - 1], 40, &mut rng)
+                .unwrap()
+        };
+        assert!((0..pairs.len()).all(|first| sum(first) == sum(pairs.len())), "{degree} {step}");
+        let whole = Weights::new(params, &vec![1; degree]).unwrap();
+        let mut sum = Accumulator::new(params).unwrap();
+        assert!(!sum.admit(&[(&operands[0], &whole)]).unwrap());
+    }
+}

@@ -1,16 +1,18 @@
 //! Ciphertexts on the server: shares added, weights multiplied, products summed.
 
 use std::fmt;
+use std::ops::Range;
 
 use ring::word::mask;
 use ring::{Random, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::compact::Compact;
+use super::compact::{Compact, Vectors};
 use super::ntt::{Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
 use super::params::Params;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
+use crate::simd::ntt::LAZY;
 
 /// Separates the uniform halves of ciphertexts from every other use of a seed.
 pub(super) const CIPHER_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.cta");
@@ -55,6 +57,9 @@ enum Stored {
     Compact(Compact),
 }
 
+/// Products that are added to a sum together.
+const TOGETHER: usize = LAZY;
+
 /// A sum of products of ciphertexts and weights.
 pub struct Accumulator {
     params: Params,
@@ -62,6 +67,8 @@ pub struct Accumulator {
     c1: Sum,
     /// What compact weights are expanded into.
     whole: Option<Transformed>,
+    /// The vectors of those that are added together.
+    vectors: [Vectors; TOGETHER],
 }
 
 impl Fresh {
@@ -226,7 +233,8 @@ impl Accumulator {
     /// None for parameters that exist.
     pub fn new(params: Params) -> Result<Self> {
         let kernel = Kernel::of(params.degree())?;
-        Ok(Self { params, c0: kernel.zero(2), c1: kernel.zero(2), whole: None })
+        let (c0, c1) = (kernel.zero(2), kernel.zero(2));
+        Ok(Self { params, c0, c1, whole: None, vectors: Default::default() })
     }
 
     /// Adds `operand * weights`.
@@ -249,6 +257,54 @@ impl Accumulator {
         };
         kernel.accumulate(&mut self.c0, &operand.c0, poly, weights.norm)?;
         kernel.accumulate(&mut self.c1, &operand.c1, poly, weights.norm)
+    }
+
+    /// Makes room for the products of these pairs where they can be added part by part
+    /// ([`Accumulator::add_part`]), sooner than one by one; returns whether they can.
+    ///
+    /// # Errors
+    /// The errors of [`Accumulator::accumulate`].
+    pub fn admit(&mut self, pairs: &[(&Operand, &Weights)]) -> Result<bool> {
+        let kernel = Kernel::of(self.params.degree())?;
+        let repeats = |(operand, weights): &(&Operand, &Weights)| match &weights.poly {
+            Stored::Compact(compact) => kernel.repeats(compact) && operand.params == self.params,
+            Stored::Whole(_) => false,
+        };
+        if !pairs.iter().all(repeats) {
+            return Ok(false);
+        }
+        for (operand, weights) in pairs {
+            kernel.admit(&mut self.c0, &operand.c0, weights.norm)?;
+            kernel.admit(&mut self.c1, &operand.c1, weights.norm)?;
+        }
+        Ok(true)
+    }
+
+    /// The parts of sums of products.
+    ///
+    /// # Errors
+    /// None for parameters that exist.
+    pub fn parts(params: Params) -> Result<impl Iterator<Item = Range<usize>> + use<>> {
+        Ok(Kernel::of(params.degree())?.parts())
+    }
+
+    /// Adds a part of the products of pairs that were admitted.
+    ///
+    /// # Errors
+    /// None for an accumulator that exists.
+    pub fn add_part(&mut self, part: &Range<usize>, pairs: &[(&Operand, &Weights)]) -> Result<()> {
+        let kernel = Kernel::of(self.params.degree())?;
+        for pairs in pairs.chunks(TOGETHER) {
+            for ((_, weights), vectors) in pairs.iter().zip(&mut self.vectors) {
+                if let Stored::Compact(compact) = &weights.poly {
+                    kernel.vectors(compact, part, vectors);
+                }
+            }
+            let all = pairs.iter().zip(&self.vectors);
+            kernel.add_part(&mut self.c0, part, all.clone().map(|((x, _), v)| (&x.c0, v)));
+            kernel.add_part(&mut self.c1, part, all.map(|((x, _), v)| (&x.c1, v)));
+        }
+        Ok(())
     }
 
     /// Returns the sum as a ciphertext.

@@ -15,6 +15,9 @@ use crate::simd::ntt::Transform;
 /// Logarithms of the degrees of smaller transforms.
 const SMALLER: Range<u32> = 5..12;
 
+/// Values of a transform that are worked on together.
+const PART: usize = 512;
+
 /// Transforms of smaller degrees for both primes, by the logarithm of the degree, built on first use.
 #[derive(Default)]
 pub(super) struct Smaller([OnceLock<[Transform; 2]>; SMALLER.end as usize]);
@@ -24,6 +27,12 @@ pub(super) struct Smaller([OnceLock<[Transform; 2]>; SMALLER.end as usize]);
 pub(crate) struct Compact {
     residues: Vec<Vec<f64>>,
     step: usize,
+}
+
+/// The vectors of a polynomial whose transform repeats them.
+#[derive(Default, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Vectors {
+    pub(super) residues: [Vec<f64>; 2],
 }
 
 impl Kernel {
@@ -79,6 +88,27 @@ impl Kernel {
             residues
         });
         Compact { residues: residues.collect(), step }
+    }
+
+    /// Whether the transform of a polynomial repeats whole vectors.
+    pub(crate) const fn repeats(&self, compact: &Compact) -> bool {
+        self.transforms[0].repeats(compact.step)
+    }
+
+    /// The vectors of a part of a polynomial in X^step, written over `vectors`, one for each block of values.
+    pub(crate) fn vectors(&self, compact: &Compact, part: &Range<usize>, vectors: &mut Vectors) {
+        let transforms = self.transforms.iter().zip(&compact.residues);
+        for ((transform, residues), vectors) in transforms.zip(&mut vectors.residues) {
+            vectors.resize(part.len() / self.level.lanes(), 0.0);
+            transform.vectors(residues, compact.step, part.start, vectors);
+        }
+    }
+
+    /// Parts of the values of a transform, of which products are added: of so few that those of many factors stay in the
+    /// second-level cache.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let degree = self.transforms[0].degree();
+        (0..degree).step_by(PART).map(move |start| start..degree.min(start + PART))
     }
 
     /// The whole of a polynomial in X^step, written over `whole`.

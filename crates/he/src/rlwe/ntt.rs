@@ -7,12 +7,14 @@
 //! primes (Chinese remainder theorem); the low 64 bits of the integer are kept. Everything
 //! here is free of branches on data.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::compact::Smaller;
+use super::compact::{Smaller, Vectors};
 use crate::error::{Error, Result};
+use crate::simd::ntt::many::Pair;
 use crate::simd::ntt::{LAZY, Transform, power};
 use crate::simd::recombine::Recombine;
 use crate::simd::{Level, convert};
@@ -66,6 +68,19 @@ impl Transformed {
     /// How many primes.
     pub(crate) fn primes(&self) -> usize {
         self.residues.len()
+    }
+}
+
+impl Sum {
+    /// Makes room for a product of `a` and a signed factor of this L1 norm, known mod so many primes.
+    fn grow(&mut self, a: &Transformed, known: usize, norm: u64) -> Result<()> {
+        self.norm = self.norm.saturating_add(norm);
+        self.bits = self.bits.max(a.bits);
+        let (primes, least) = (self.residues.len(), self::primes(self.bits, 1));
+        if primes < least || primes > a.primes().min(known) {
+            return Err(Error::shape("primes of a product", least, primes));
+        }
+        check_norm(self.norm, norm_within(primes, self.bits))
     }
 }
 
@@ -163,13 +178,7 @@ impl Kernel {
         b: &Transformed,
         norm: u64,
     ) -> Result<()> {
-        sum.norm = sum.norm.saturating_add(norm);
-        sum.bits = sum.bits.max(a.bits);
-        let (primes, least) = (sum.residues.len(), self::primes(sum.bits, 1));
-        if primes < least || primes > a.primes().min(b.primes()) {
-            return Err(Error::shape("primes of a product", least, primes));
-        }
-        check_norm(sum.norm, norm_within(primes, sum.bits))?;
+        sum.grow(a, b.primes(), norm)?;
         let factors = a.residues.iter().zip(&b.residues);
         let residues = sum.residues.iter_mut().zip(factors);
         for (transform, (sum, (a, b))) in self.transforms.iter().zip(residues) {
@@ -180,6 +189,37 @@ impl Kernel {
             self.reduce(sum);
         }
         Ok(())
+    }
+
+    /// Makes room for the products of each `a` and a signed factor of this L1 norm, known mod both primes; they are
+    /// added part by part ([`Kernel::add_part`]).
+    ///
+    /// # Errors
+    /// The errors of [`Kernel::accumulate`].
+    pub(crate) fn admit(&self, sum: &mut Sum, a: &Transformed, norm: u64) -> Result<()> {
+        if sum.pending > 0 {
+            self.reduce(sum);
+        }
+        sum.grow(a, PRIMES.len(), norm)
+    }
+
+    /// Adds this part of the products of each `a` and the polynomial that has these vectors.
+    pub(crate) fn add_part<'a>(
+        &self,
+        sum: &mut Sum,
+        part: &Range<usize>,
+        factors: impl Iterator<Item = (&'a Transformed, &'a Vectors)> + Clone,
+    ) {
+        let all = self.transforms.iter().zip(&mut sum.residues).enumerate();
+        for (prime, (transform, sum)) in all {
+            let of = |(a, b): (&'a Transformed, &'a Vectors)| -> Option<Pair<'a>> {
+                Some((a.residues.get(prime)?.get(part.clone())?, b.residues.get(prime)?))
+            };
+            let pairs: Vec<Pair<'_>> = factors.clone().filter_map(of).collect();
+            if let Some(sum) = sum.get_mut(part.clone()) {
+                transform.add_products(sum, &pairs);
+            }
+        }
     }
 
     fn reduce(&self, sum: &mut Sum) {

@@ -40,6 +40,13 @@ impl<V: Vector> Modulus<V> {
         }
     }
 
+    /// What [`Modulus::times`] takes of a factor that varies, of magnitude at most p/2.
+    #[inline(always)]
+    pub(crate) unsafe fn factor(self, value: V) -> (V, V) {
+        // SAFETY: the caller's promise.
+        unsafe { (value, value.mul(self.inverse)) }
+    }
+
     /// `a * b` mod p for two that vary, of magnitude at most p/2.
     #[inline(always)]
     pub(crate) unsafe fn product(self, a: V, b: V) -> V {

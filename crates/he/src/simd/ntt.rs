@@ -11,6 +11,7 @@
 //! The last levels, inside a vector, run on transposed blocks: values stay in that order
 //! until the transform back, and products do not mind.
 
+pub(crate) mod many;
 mod passes;
 
 use super::{Level, Width};

@@ -25,7 +25,7 @@ use crate::parallel;
 /// Multiplications of the direct kernel in a part, about: a millisecond.
 const PART: usize = 1 << 22;
 /// Sums of the other kernel to which a part adds.
-const SUMS: usize = 4;
+const SUMS: usize = 16;
 
 /// The products of one layer on a mask, on the way.
 pub(super) struct Products {

@@ -1,9 +1,9 @@
 //! The sums of one tile, part by part.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use he::rlwe::direct::{self, TOGETHER};
-use he::rlwe::{Accumulator, Ciphertext, Operand};
+use he::rlwe::{Accumulator, Ciphertext, Operand, Weights};
 use wire::Result;
 
 use super::layer::Layer;
@@ -48,6 +48,15 @@ enum Sums {
 enum Arrived {
     Direct(direct::Factor),
     Transform(Operand),
+}
+
+impl Arrived {
+    const fn transformed(&self) -> Option<&Operand> {
+        match self {
+            Self::Transform(operand) => Some(operand),
+            Self::Direct(_) => None,
+        }
+    }
 }
 
 impl Sums {
@@ -146,20 +155,10 @@ impl Tile {
                 parallel::map(self.threads, (first..).zip(some).collect(), add)
             }
             (Sums::Transform(sums), Kernel::Transform) => {
-                let add = |(block, sum): (usize, &mut Accumulator)| {
-                    let row = (group * all + block) * inputs + next;
-                    for (place, arrived) in (row..).zip(batch) {
-                        let Arrived::Transform(operand) = arrived else { continue };
-                        match weights.ready(place) {
-                            Some(ready) => sum.accumulate(operand, ready),
-                            None => sum.accumulate(operand, &weights.again(layer, place)?),
-                        }
-                        .map_err(misuse)?;
-                    }
-                    Ok(())
-                };
                 let some = sums.get_mut(places).ok_or_else(unfit)?;
-                parallel::map(self.threads, (first..).zip(some).collect(), add)
+                let row = (group * all + first) * inputs + next;
+                let rows = (row..).step_by(inputs);
+                return add_transformed(of, rows.zip(some).collect(), batch, self.threads);
             }
             _ => return Err(defect("a tile meets the weights of another layer")),
         };
@@ -190,5 +189,75 @@ impl Tile {
             }
             _ => Err(defect("a tile meets the weights of another layer")),
         }
+    }
+}
+
+/// A sum, and the weights that a batch is multiplied with before it is added.
+struct Due<'a> {
+    sum: &'a mut Accumulator,
+    weights: Vec<Own<'a>>,
+}
+
+/// Weights in the evaluation basis.
+enum Own<'a> {
+    Kept(&'a Weights),
+    /// Transformed anew.
+    Made(Weights),
+}
+
+impl Deref for Own<'_> {
+    type Target = Weights;
+
+    fn deref(&self) -> &Weights {
+        match self {
+            Self::Kept(weights) => weights,
+            Self::Made(weights) => weights,
+        }
+    }
+}
+
+/// Adds the products of a batch and the weights from a place on to each sum. Those with weights that repeat are
+/// added part by part for all sums, so that the parts of the ciphertexts stay in a near cache.
+fn add_transformed(
+    Factors { layer, weights }: Factors<'_>,
+    sums: Vec<(usize, &mut Accumulator)>,
+    batch: &[Arrived],
+    threads: usize,
+) -> Result<()> {
+    let operands: Vec<&Operand> = batch.iter().filter_map(Arrived::transformed).collect();
+    let own = |place| match weights.ready(place) {
+        Some(ready) => Ok(Own::Kept(ready)),
+        None => weights.again(layer, place).map(Own::Made),
+    };
+    let begin = |(row, sum)| {
+        let weights = (row..).take(operands.len()).map(own).collect::<Result<_>>()?;
+        let mut due = Due { sum, weights };
+        let admitted = due.admit(&operands).map_err(misuse)?;
+        Ok(admitted.then_some(due))
+    };
+    let begun = parallel::map(threads, sums, begin).into_iter().collect::<Result<Vec<_>>>()?;
+    let mut all: Vec<Due<'_>> = begun.into_iter().flatten().collect();
+    for part in Accumulator::parts(layer.params).map_err(misuse)? {
+        let add = |due: &mut Due<'_>| {
+            let pairs: Vec<_> =
+                due.weights.iter().zip(&operands).map(|(own, x)| (*x, &**own)).collect();
+            due.sum.add_part(&part, &pairs)
+        };
+        let added = parallel::map(threads, all.iter_mut().collect(), add);
+        added.into_iter().collect::<he::Result<()>>().map_err(misuse)?;
+    }
+    Ok(())
+}
+
+impl Due<'_> {
+    /// Whether the products can be added part by part; if not, all of them are added.
+    fn admit(&mut self, operands: &[&Operand]) -> he::Result<bool> {
+        let pairs: Vec<_> =
+            operands.iter().zip(&self.weights).map(|(x, own)| (*x, &**own)).collect();
+        let admitted = self.sum.admit(&pairs)?;
+        if !admitted {
+            pairs.into_iter().try_for_each(|(x, own)| self.sum.accumulate(x, own))?;
+        }
+        Ok(admitted)
     }
 }
