@@ -10,13 +10,23 @@
 use ring::simd::Level;
 use zeroize::Zeroizing;
 
-use super::params::WEIGHT;
+use super::params::{TAPS, WEIGHT};
 use crate::block::to_words;
 use crate::simd::aes::Hasher;
 use crate::simd::places::{EACH, places};
-use crate::simd::sums::{self, Block, PAST, Places, ROWS, WORDS};
+use crate::simd::sums::{self, Block, Places, ROWS, Taps, WORDS};
+
+/// Rows before a row that the convolution reaches back to.
+const PAST: usize = TAPS[TAPS.len() - 1];
 
 const _: () = assert!(WORDS * EACH == WEIGHT, "a row takes an AES block");
+
+/// The convolution.
+enum Recursion {}
+
+impl Taps for Recursion {
+    const TAPS: [usize; 4] = TAPS;
+}
 
 /// The code of a refill.
 pub(crate) struct Code {
@@ -53,7 +63,7 @@ impl Code {
                     self.places(group, table.len(), next);
                 }
                 rows.copy_within(ROWS.., 0);
-                sums::rows(self.level, now, next, table, &mut rows);
+                sums::rows::<Recursion, _>(self.level, [now, next], table, &mut rows);
                 for (sample, row) in samples.iter_mut().zip(&rows[PAST..]) {
                     *sample ^= row;
                 }
@@ -85,7 +95,7 @@ const fn rounding(group: usize, length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::{SETS, TAPS};
+    use super::super::params::SETS;
     use super::*;
     use ring::Random;
 
