@@ -108,12 +108,26 @@ macro_rules! kernels {
                 labels: &[vector::Vector; VECTORS],
                 shift: vector::Vector,
             ) -> [vector::Vector; VECTORS] {
-                let (mut input, mut state) = ([shift; VECTORS], [shift; VECTORS]);
-                let first = vector::broadcast(&schedule[0][key]);
+                let mut input = [shift; VECTORS];
                 for at in 0..VECTORS {
                     let label = vector::sigma(labels[at]);
                     let label = vector::xor(label, vector::load(&INSTANCES, at));
                     input[at] = vector::xor(input[at], label);
+                }
+                masked(schedule, key, &input)
+            }
+
+            /// `E_key(x) xor x` of eight blocks under one key.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn masked(
+                schedule: &Schedule,
+                key: usize,
+                input: &[vector::Vector; VECTORS],
+            ) -> [vector::Vector; VECTORS] {
+                let mut state = [vector::zero(); VECTORS];
+                let first = vector::broadcast(&schedule[0][key]);
+                for at in 0..VECTORS {
                     state[at] = vector::xor(input[at], first);
                 }
                 for round in &schedule[1..10] {

@@ -5,17 +5,18 @@ use std::ops::Range;
 use ring::simd::Level;
 #[cfg(target_arch = "x86_64")]
 use ring::simd::Width;
+#[cfg(target_arch = "x86_64")]
+use zeroize::Zeroizing;
 
 use super::Eight;
 use super::aes::Hasher;
 #[cfg(target_arch = "x86_64")]
 use super::aes::Schedule;
 
-#[cfg(target_arch = "x86_64")]
 impl Hasher {
     /// Replaces the nodes at the front of `nodes`, those of `parents`, by their children `H(x)` and `x xor H(x)`, cut by
     /// `keep`, from the last on: node `i` by nodes `2*i` and `2*i + 1`, under the key of this number. Returns what all left and
-    /// all right children add up to, uncut; nothing is done at the portable level.
+    /// all right children add up to, uncut; nothing is done where no kernel is for the processor.
     pub(crate) fn expand(
         &self,
         key: usize,
@@ -23,42 +24,30 @@ impl Hasher {
         nodes: &mut [Eight],
         parents: Range<usize>,
     ) -> Option<[u128; 2]> {
-        let schedule = &self.schedule;
-        let sums =
-            widest!(self.level, expand(schedule, key, &keep, nodes, parents) else return None);
-        let [left, all] = sums.map(sum);
-        Some([left, left ^ all])
+        #[cfg(target_arch = "x86_64")]
+        let sums = widest!(self.level, expand(&self.schedule, key, &keep, nodes, parents) else return None);
+        #[cfg(target_arch = "x86_64")]
+        return Some(sums);
+        #[cfg(not(target_arch = "x86_64"))]
+        none((key, keep, nodes, parents))
     }
 
-    /// Writes the tags `H(x)` of `leaves` under the key of this number to `tags`, and returns their sum; nothing is done at the
-    /// portable level.
+    /// Writes the tags `H(x)` of `leaves` under the key of this number to `tags`, and returns their sum; nothing is done where
+    /// no kernel is for the processor.
     pub(crate) fn tag(&self, key: usize, leaves: &[Eight], tags: &mut [Eight]) -> Option<u128> {
-        Some(sum(widest!(self.level, tag(&self.schedule, key, leaves, tags) else return None)))
+        #[cfg(target_arch = "x86_64")]
+        let sum = widest!(self.level, tag(&self.schedule, key, leaves, tags) else return None);
+        #[cfg(target_arch = "x86_64")]
+        return Some(sum);
+        #[cfg(not(target_arch = "x86_64"))]
+        none((key, leaves, tags))
     }
 }
 
+/// Nothing, of what is given to a kernel that there is not.
 #[cfg(not(target_arch = "x86_64"))]
-impl Hasher {
-    /// Nothing is done.
-    pub(crate) fn expand(
-        &self,
-        _: usize,
-        _: u128,
-        _: &mut [Eight],
-        _: Range<usize>,
-    ) -> Option<[u128; 2]> {
-        None
-    }
-
-    /// Nothing is done.
-    pub(crate) fn tag(&self, _: usize, _: &[Eight], _: &mut [Eight]) -> Option<u128> {
-        None
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn sum(blocks: Eight) -> u128 {
-    blocks.into_iter().fold(0, |sum, block| sum ^ block)
+fn none<T, U>(_: T) -> Option<U> {
+    None
 }
 
 /// Adds `pair` to the pair of this number and zero to all others, in the same time for each.
@@ -100,7 +89,8 @@ mod chosen {
 macro_rules! kernels {
     ($name:ident, $features:tt, $vector:ident, $interleaved:path) => {
         mod $name {
-            use super::{Eight, Range, Schedule};
+            use super::{Eight, Range, Schedule, Zeroizing};
+            use crate::simd::kernels::$name::masked;
             use crate::simd::vector::$vector::{self as vector, LANES, Vector};
 
             /// Vectors of eight blocks.
@@ -113,7 +103,7 @@ macro_rules! kernels {
                 keep: &u128,
                 nodes: &mut [Eight],
                 parents: Range<usize>,
-            ) -> [Eight; 2] {
+            ) -> [u128; 2] {
                 let keep = vector::broadcast(keep);
                 let (mut left, mut all) = ([vector::zero(); VECTORS], [vector::zero(); VECTORS]);
                 for batch in parents.rev() {
@@ -135,7 +125,8 @@ macro_rules! kernels {
                         }
                     }
                 }
-                [stored(&left), stored(&all)]
+                let left = sum(&left);
+                [left, left ^ sum(&all)]
             }
 
             #[target_feature(enable = $features)]
@@ -144,7 +135,7 @@ macro_rules! kernels {
                 key: usize,
                 leaves: &[Eight],
                 tags: &mut [Eight],
-            ) -> Eight {
+            ) -> u128 {
                 let mut all = [vector::zero(); VECTORS];
                 for (leaves, tags) in leaves.iter().zip(tags) {
                     let mut nodes = [vector::zero(); VECTORS];
@@ -156,7 +147,7 @@ macro_rules! kernels {
                         vector::store(tags, at, tag);
                     }
                 }
-                stored(&all)
+                sum(&all)
             }
 
             /// `H` of eight nodes.
@@ -167,33 +158,22 @@ macro_rules! kernels {
                 key: usize,
                 nodes: &[Vector; VECTORS],
             ) -> [Vector; VECTORS] {
-                let (mut input, mut state) = ([vector::zero(); VECTORS], [vector::zero(); VECTORS]);
-                let first = vector::broadcast(&schedule[0][key]);
+                let mut input = [vector::zero(); VECTORS];
                 for at in 0..VECTORS {
                     input[at] = vector::sigma(nodes[at]);
-                    state[at] = vector::xor(input[at], first);
                 }
-                for round in &schedule[1..10] {
-                    let key = vector::broadcast(&round[key]);
-                    for at in 0..VECTORS {
-                        state[at] = vector::round(state[at], key);
-                    }
-                }
-                let last = vector::broadcast(&schedule[10][key]);
-                for at in 0..VECTORS {
-                    state[at] = vector::last_round(state[at], vector::xor(input[at], last));
-                }
-                state
+                masked(schedule, key, &input)
             }
 
+            /// What the blocks of eight add up to.
             #[inline]
             #[target_feature(enable = $features)]
-            fn stored(vectors: &[Vector; VECTORS]) -> Eight {
-                let mut out = [0; 8];
+            fn sum(vectors: &[Vector; VECTORS]) -> u128 {
+                let mut blocks = Zeroizing::new([0; 8]);
                 for at in 0..VECTORS {
-                    vector::store(&mut out, at, vectors[at]);
+                    vector::store(&mut blocks, at, vectors[at]);
                 }
-                out
+                blocks.iter().fold(0, |sum, block| sum ^ block)
             }
         }
     };
@@ -293,16 +273,16 @@ mod tests {
         let [mut one, mut other] = [before.clone(), before];
         let sums = hasher.expand(2, !1, one.as_chunks_mut().0, 0..2);
         // SAFETY: the level proves the presence of AVX2 and AES-NI.
-        let [left, all] =
+        let expected =
             unsafe { paired::expand(&hasher.schedule, 2, &!1, other.as_chunks_mut().0, 0..2) };
         assert!(one == other);
-        assert_eq!(sums, Some([sum(left), sum(left) ^ sum(all)]));
+        assert_eq!(sums, Some(expected));
         let mut tags = [[[0; EIGHT]; 4]; 2];
         let leaves = one.as_chunks().0;
         let all = hasher.tag(2, leaves, &mut tags[0]);
         // SAFETY: the level proves the presence of AVX2 and AES-NI.
         let other = unsafe { paired::tag(&hasher.schedule, 2, leaves, &mut tags[1]) };
-        assert_eq!((all, tags[0]), (Some(sum(other)), tags[1]));
+        assert_eq!((all, tags[0]), (Some(other), tags[1]));
     }
 
     #[test]

@@ -307,12 +307,15 @@ impl Expander {
         sums: &mut [[u128; 2]; EIGHT],
     ) -> Option<()> {
         let eights = (1 << level) / EIGHT;
+        if eights == 0 {
+            return None;
+        }
         let nodes = nodes.as_chunks_mut().0;
-        for tree in (0..trees).rev().filter(|_| eights > 0) {
+        for tree in (0..trees).rev() {
             let parents = tree * eights..(tree + 1) * eights;
             sums[tree] = self.hasher.expand(self.place(level) + tree, keep, nodes, parents)?;
         }
-        (eights > 0).then_some(())
+        Some(())
     }
 }
 

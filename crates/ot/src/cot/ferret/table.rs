@@ -4,7 +4,7 @@
 //! processor remembers the addresses of, so that a read waits for an address before it waits for the block; Linux is asked for
 //! pages of 2 MiB.
 
-use zeroize::Zeroizing;
+use zeroize::optimization_barrier;
 
 use crate::simd::sums::Block;
 
@@ -29,9 +29,17 @@ impl Table {
     }
 }
 
+impl Drop for Table {
+    fn drop(&mut self) {
+        let bytes = self.memory.bytes_mut();
+        bytes.fill(0);
+        optimization_barrier(bytes);
+    }
+}
+
 /// At least so many bytes as were asked for.
 enum Memory {
-    Small(Zeroizing<Vec<u8>>),
+    Small(Vec<u8>),
     #[cfg(target_os = "linux")]
     Large(large::Pages),
 }
@@ -42,7 +50,7 @@ impl Memory {
         if let Some(pages) = large::Pages::new(bytes) {
             return Self::Large(pages);
         }
-        Self::Small(Zeroizing::new(vec![0; bytes]))
+        Self::Small(vec![0; bytes])
     }
 
     fn bytes(&self) -> &[u8] {
@@ -65,7 +73,6 @@ impl Memory {
 #[cfg(target_os = "linux")]
 mod large {
     use memmap2::{Advice, MmapMut};
-    use zeroize::optimization_barrier;
 
     /// Bytes of a large page.
     const PAGE: usize = 2 << 20;
@@ -95,14 +102,6 @@ mod large {
 
         pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
             &mut self.memory[self.start..]
-        }
-    }
-
-    impl Drop for Pages {
-        fn drop(&mut self) {
-            let bytes = self.bytes_mut();
-            bytes.fill(0);
-            optimization_barrier(bytes);
         }
     }
 }
