@@ -81,9 +81,8 @@ impl Plan {
             return Self::among(&Known::default(), graph, settings, options);
         };
         pass::check(&graph, settings)?;
-        let known = Known::default();
-        let several = Self::among(&known, graph.clone(), several, of_passes)?;
-        let one = Self::among(&known, graph, settings, options)?;
+        let several = Self::among(&Known::default(), graph.clone(), several, of_passes)?;
+        let one = Self::among(&Known::default(), graph, settings, options)?;
         Ok(Self { pass: Some(Box::new(several)), ..one })
     }
 

@@ -14,6 +14,7 @@ use super::costs::ask_costs;
 use super::layers::{
     self, Ahead, LayerAt, ask_first, first_asked, first_of, layers_of, run_demand,
 };
+use super::segments::steps_of;
 use crate::step::Step;
 use crate::step::context::Endpoint;
 use crate::step::correlations::Schedules;
@@ -33,7 +34,7 @@ fn of((steps, first): (&[Arc<Step>], Option<Range<usize>>)) -> (Demand, Vec<Laye
         layers.truncate(first_of(&layers));
         return (run_demand(steps), layers);
     };
-    let some = steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
+    let some = steps_of(steps, &segment);
     let only = some.clone().map(|(_, step)| step);
     (layers::demand(only, Step::demand_before_run), first_asked(some))
 }

@@ -8,6 +8,7 @@ use wire::Phase;
 
 use super::layers::{LayerAt, groups, layers_of, run_demand};
 use super::segments::segments;
+use super::segments::steps_of;
 use crate::step::Step;
 use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
@@ -86,8 +87,7 @@ pub(crate) fn run_costs(steps: &[Arc<Step>], schedules: &mut Schedules, asked: b
     let demand = run_demand(steps);
     let mut costs = vec![Part::new(Phase::Preprocess, None, schedules.prepare(&demand))];
     for segment in segments(steps) {
-        let some =
-            steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
+        let some = steps_of(steps, &segment);
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         costs.push(Part::new(Phase::Preprocess, None, schedules.prepare(&demand)));
         let exchange = Exchange::ObliviousTransfer;

@@ -10,6 +10,7 @@ use mpc::{Correlations, Demand};
 use wire::{Phase, Result};
 
 use super::segments::segments;
+use super::segments::steps_of;
 use crate::step::Step;
 use crate::step::context::{Endpoint, Preprocessing};
 use crate::step::correlations::{FirstOts, When};
@@ -191,8 +192,7 @@ pub(crate) fn preprocess(
     let mut layers = BTreeMap::new();
     // The correlations of masks are not held, and there may be many.
     for segment in segments(steps) {
-        let some =
-            steps.iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len());
+        let some = steps_of(steps, &segment);
         let demand: Demand = some.clone().map(|(_, step)| step.mask_demand()).sum();
         let mut masks = end.source.prepare(end.channel, &demand)?;
         let exchange = Exchange::ObliviousTransfer;

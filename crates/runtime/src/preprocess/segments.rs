@@ -6,6 +6,15 @@ use std::sync::Arc;
 use crate::step::Step;
 use crate::step::correlations::{MOST_BYTES, pad_bytes};
 
+/// The steps of a segment, with their indices.
+pub(crate) fn steps_of<'a>(
+    steps: &'a [Arc<Step>],
+    segment: &Range<usize>,
+) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
+    let all = steps.iter().map(Arc::as_ref).enumerate();
+    all.skip(segment.start).take(segment.len())
+}
+
 /// Cuts steps into segments whose correlations fit into memory together. While a step makes its own
 /// correlations, those of no other step are held.
 pub(crate) fn segments(steps: &[Arc<Step>]) -> Vec<Range<usize>> {

@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::plan::kind::Kind;
 use crate::preprocess::ahead;
 use crate::preprocess::layers::{self, Ahead, Inference, early_asks, first_asked, layers_of};
+use crate::preprocess::segments::steps_of;
 use crate::step::context::{Context, Endpoint, Party, input};
 use crate::step::correlations::When;
 use crate::step::linear::Exchange;
@@ -111,9 +112,7 @@ fn run_on(
         }
     };
     let segments = plan.segments_of(kind);
-    let of = |segment: &Range<usize>| {
-        plan.steps().iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len())
-    };
+    let of = |segment: &Range<usize>| steps_of(plan.steps(), segment);
     let demands: Vec<Demand> = segments.iter().map(|segment| demand_of(of(segment))).collect();
     let (mut early, mut moved) = (None, Moved::default());
     for (place, (segment, demand)) in segments.iter().zip(&demands).enumerate() {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::iter::repeat_n;
 use std::ops::Range;
-use std::sync::Arc;
 
 use mpc::Demand;
 use pricing::{Unit, Work};
@@ -19,6 +18,7 @@ use crate::preprocess::ahead;
 use crate::preprocess::costs::run_costs;
 use crate::preprocess::layers::first_asked;
 use crate::preprocess::schedule::{self, Turn, turns};
+use crate::preprocess::segments::steps_of;
 use crate::preprocess::together::{Left, layers_for_several};
 use crate::run::demand_of;
 use crate::step::Step;
@@ -212,14 +212,10 @@ impl Plan {
     /// Returns the bytes of answers of layers that ask up to two segments ahead, at most.
     fn answers_held(&self) -> u64 {
         let answers = |segment: &Range<usize>| -> u64 {
-            let steps = self
-                .steps()
+            first_asked(steps_of(self.steps(), segment))
                 .iter()
-                .map(Arc::as_ref)
-                .enumerate()
-                .skip(segment.start)
-                .take(segment.len());
-            first_asked(steps).iter().map(|(.., layer)| layer.asked_bytes() as u64).sum()
+                .map(|(.., layer)| layer.asked_bytes() as u64)
+                .sum()
         };
         let all: Vec<u64> = self.segments().iter().skip(1).map(answers).collect();
         let pairs = all.windows(2).map(|pair| pair.iter().sum());
@@ -228,20 +224,8 @@ impl Plan {
 
     /// Returns the bytes of the pads of a segment and of those of the next that are made meanwhile, at most.
     fn pads_held(&self) -> u64 {
-        let demands: Vec<Demand> = self
-            .segments()
-            .iter()
-            .map(|some| {
-                demand_of(
-                    self.steps()
-                        .iter()
-                        .map(Arc::as_ref)
-                        .enumerate()
-                        .skip(some.start)
-                        .take(some.len()),
-                )
-            })
-            .collect();
+        let demand = |segment: &Range<usize>| demand_of(steps_of(self.steps(), segment));
+        let demands: Vec<Demand> = self.segments().iter().map(demand).collect();
         let mut schedules = Schedules::new(self.settings().sourcing());
         let (mut most, mut early) = (0, false);
         for (at, demand) in demands.iter().enumerate() {

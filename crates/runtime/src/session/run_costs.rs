@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use mpc::Demand;
 use pricing::{Unit, Work};
@@ -12,8 +11,8 @@ use crate::plan::Plan;
 use crate::plan::kind::Kind;
 use crate::preprocess::costs::{early_costs, layer_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
+use crate::preprocess::segments::steps_of;
 use crate::run::demand_of;
-use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::{Exchange, LinearProtocol};
 use crate::step::spent::{Part, Peak, Spent};
@@ -47,7 +46,7 @@ pub(super) struct Run {
 impl<'a> Windows<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
         let segments = plan.segments().to_vec();
-        let steps = |segment: &Range<usize>| steps_of(plan, segment);
+        let steps = |segment: &Range<usize>| steps_of(plan.steps(), segment);
         let demands = segments.iter().map(|some| demand_of(steps(some))).collect();
         Self { plan, segments, demands }
     }
@@ -60,7 +59,7 @@ impl<'a> Windows<'a> {
         parts: &mut Vec<Part>,
     ) -> usize {
         let count = self.plan.segments_of(run.kind).len();
-        let of = |segment: &Range<usize>| steps_of(self.plan, segment);
+        let of = |segment: &Range<usize>| steps_of(self.plan.steps(), segment);
         let mut early = false;
         for (at, (segment, demand)) in
             self.segments.iter().zip(&self.demands).enumerate().take(count)
@@ -116,14 +115,6 @@ impl<'a> Windows<'a> {
         }
         count
     }
-}
-
-/// The steps of a segment, with their indices.
-fn steps_of<'a>(
-    plan: &'a Plan,
-    segment: &Range<usize>,
-) -> impl Iterator<Item = (usize, &'a Step)> + Clone + use<'a> {
-    plan.steps().iter().map(Arc::as_ref).enumerate().skip(segment.start).take(segment.len())
 }
 
 /// The exchange for the OTs of the window of steps of this number, whose correlations may be made later.

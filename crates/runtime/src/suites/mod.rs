@@ -263,25 +263,12 @@ pub fn steps_by_node(
     auto::steps(graph, settings, &chosen)
 }
 
-/// The steps of `graph` under the suite it was compiled for.
+/// The steps of `graph` under the suite it was compiled for. Those of nodes that are `known` of plans of the same graph are
+/// shared where suite `auto` chooses each.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a node without a protocol, [`Error::Misuse`] for options where
 /// there are none.
-#[cfg(test)]
-pub(crate) fn steps(
-    graph: &Graph,
-    settings: Settings,
-    options: &OptionsByStep,
-) -> Result<Vec<Step>> {
-    (suited(graph, options)?.steps)(graph, settings, options)
-}
-
-/// [`steps`], of which those that are `known`, of plans of the same graph, are shared where the suite lets each
-/// step be chosen.
-///
-/// # Errors
-/// The errors of [`steps`].
 pub(crate) fn steps_among(
     known: &Known,
     graph: &Graph,

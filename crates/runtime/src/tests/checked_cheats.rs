@@ -48,7 +48,8 @@ pub(super) fn session_between(
             let count = |_: &Plan| Ok(inputs.len());
             let mut client = Client::open(&mut ours, 1, None, Asking::default(), count)?;
             let (graph, settings) = (client.plan.graph().clone(), client.plan.settings());
-            let honest = suites::steps(&graph, settings, client.plan.options())?;
+            let suite = suites::named(&graph.suite)?;
+            let honest = (suite.steps)(&graph, settings, client.plan.options())?;
             client.plan = Arc::new(Plan::of_steps(graph, steps(honest), settings));
             let mut all = Vec::new();
             for input in inputs {

@@ -1,7 +1,5 @@
 //! Inputs that are only for what a graph keeps.
 
-use std::sync::Arc;
-
 use super::*;
 use wire::Message;
 
@@ -70,13 +68,7 @@ fn layers_are_prepared_for_several_runs_before_the_first_of_them() {
     let settings = Settings { reveal: Reveal::Label, ..Settings::default() };
     let plain = Plan::new(model.graph.clone(), settings).unwrap();
     let mut options = OptionsByStep::default();
-    for (index, _) in plain
-        .steps()
-        .iter()
-        .map(Arc::as_ref)
-        .enumerate()
-        .filter(|(_, step)| step.linear().is_some())
-    {
+    for (index, _) in plain.steps().iter().enumerate().filter(|(_, step)| step.linear().is_some()) {
         options.set(index, "ahead4".parse().unwrap());
     }
     let plan = Plan::chosen(model.graph.clone(), settings, options.clone()).unwrap();
