@@ -32,6 +32,14 @@ def until(server: ServerProcess, holds, seconds: float = 20) -> Snapshot:
     return found
 
 
+def until_logged(log: Path, lines: int, seconds: float = 20) -> None:
+    """Wait for so many lines of a log: a client may be done before its server has told."""
+    end = time.monotonic() + seconds
+    while (found := log.read_text().count("\n")) < lines:
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+
+
 def check(found: Snapshot, reports: list[dict], refused: dict[str, int]) -> None:
     """All numbers of a server of the model `small` that gave these reports."""
     count = found.total
@@ -88,9 +96,10 @@ def test_every_client_is_counted_by_what_became_of_it(job, tacit, tmp_path):
             outcome = ask(server.address, job.x, **token)
             assert job.right(outcome)
             reports.append(outcome["report"])
-            server.line(10)  # A client may be done before its server has told; the log below is in order.
-        for how in (token, PATIENT, {**token, "model": "other"}):
+            until_logged(log, 1 + len(reports))
+        for number, how in enumerate((token, PATIENT, {**token, "model": "other"}), 4):
             assert ask(server.address, job.x, **how)["error"]["kind"] == "refused"
+            until_logged(log, number)
         host, port = server.address.split(":")
         for sent in (b"GET / HTTP/1.1\r\n\r\n", b""):
             with socket.create_connection((host, int(port))) as peer:
