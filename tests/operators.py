@@ -47,6 +47,24 @@ def gated(*gate: str, scaled: float | None = None) -> Callable[[], Network]:
     return build
 
 
+def hard_swish(form: str) -> Callable[[], Network]:
+    """HardSwish in steps: by a hard sigmoid, or by a clip of which the gate or the product is a sixth."""
+
+    def build() -> Network:
+        network = Network(IMAGE, opset=13)
+        if form == "sigmoid":
+            network.add("HardSigmoid", alpha=1 / 6)
+        else:
+            network.add("Add", floats(network, 3))
+            network.add("Clip", floats(network, 0), floats(network, 6))
+        if form == "gate":
+            network.add("Mul", floats(network, 1 / 6))
+        network.add("Mul", inputs=["x", network.last])
+        return network.add("Div", floats(network, 6)) if form == "product" else network
+
+    return build
+
+
 def known_factor() -> Network:
     """The input times what a layer makes of it: a product whose left factor the client knows."""
     network = Network(("N", 4, 4), opset=18)
@@ -168,6 +186,9 @@ NOTHING = np.zeros(0, np.float32)
 OPERATORS: dict[str, Callable[[], Network]] = {
     "a transposition alone": one("Transpose", perm=[0, 2, 3, 1]),
     "silu in two steps": gated("Sigmoid"),
+    "hard swish by a hard sigmoid": hard_swish("sigmoid"),
+    "hard swish by a clip": hard_swish("gate"),
+    "hard swish by a clip, divided last": hard_swish("product"),
     "silu of another slope": gated("Sigmoid", scaled=1.702),
     "mish in three steps": gated("Softplus", "Tanh"),
     "product of the input by what is made of it": known_factor,

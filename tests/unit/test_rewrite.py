@@ -40,6 +40,9 @@ def test_rewritten_models_compute_the_same(case, tmp_path):
         ("silu in two steps", "Silu"),
         ("silu of another slope", "Silu"),
         ("mish in three steps", "Mish"),
+        ("hard swish by a hard sigmoid", "HardSwish"),
+        ("hard swish by a clip", "HardSwish"),
+        ("hard swish by a clip, divided last", "HardSwish"),
     ],
 )
 def test_a_gate_of_the_input_itself_is_one_table(case, function, tmp_path):

@@ -5,7 +5,7 @@ from onnx import AttributeProto, helper
 
 from tacit.importers.unified import DOMAIN, parameter
 
-COMBINATIONS, MISH, RMS_NORM, SILU = "Combinations", "Mish", "RmsNorm", "Silu"
+COMBINATIONS, HARD_SWISH, MISH, RMS_NORM, SILU = "Combinations", "HardSwish", "Mish", "RmsNorm", "Silu"
 NUMBERS_SINCE = 12
 """The opset since which a function can read an attribute as a tensor; before it there is only SiLU of slope 1."""
 AXES_SINCE = 18
@@ -15,15 +15,20 @@ AXES_SINCE = 18
 def functions(opset: int) -> list[onnx.FunctionProto]:
     """The functions in operators of ONNX.
 
-    `Silu` is `x*sigmoid(alpha*x)`, `Mish` is `x*tanh(softplus(x))`, and `Combinations` are sums of three tensors
-    (N, 1, ...) times `factors`, three a sum, side by side along the first axis behind the batch. `RmsNorm` is `x`
-    over the root of its mean square along the last axis, with `epsilon` below the root.
+    `Silu` is `x*sigmoid(alpha*x)`, `HardSwish` is `x*clip(x/6 + 1/2, 0, 1)`, and `Mish` is `x*tanh(softplus(x))`.
+    `Combinations` are sums of three tensors (N, 1, ...) times `factors`, three a sum, side by side along the first axis
+    behind the batch. `RmsNorm` is `x` over the root of its mean square along the last axis, with `epsilon` below the
+    root.
     """
     versions = [helper.make_opsetid("", opset)]
     scaled = [parameter("alpha"), helper.make_node("Mul", ["x", "alpha"], ["scaled"])] if opset >= NUMBERS_SINCE else []
     silu = [
         *scaled,
         helper.make_node("Sigmoid", ["scaled" if scaled else "x"], ["gate"]),
+        helper.make_node("Mul", ["x", "gate"], ["y"]),
+    ]
+    hard = [
+        helper.make_node("HardSigmoid", ["x"], ["gate"], alpha=1 / 6, beta=0.5),
         helper.make_node("Mul", ["x", "gate"], ["y"]),
     ]
     mish = [
@@ -59,6 +64,7 @@ def functions(opset: int) -> list[onnx.FunctionProto]:
     return [
         *([three, helper.make_function(DOMAIN, RMS_NORM, ["x"], ["y"], rms, versions, ["epsilon"])] if since else []),
         helper.make_function(DOMAIN, SILU, ["x"], ["y"], silu, versions, attribute_protos=[alpha]),
+        helper.make_function(DOMAIN, HARD_SWISH, ["x"], ["y"], hard, versions),
         helper.make_function(DOMAIN, MISH, ["x"], ["y"], mish, versions),
     ]
 
