@@ -21,7 +21,9 @@ FLOATS = "none"
 """In place of a version: no protocol takes part."""
 LANGUAGE_MODELS = "language model"
 """What stands as the `kind` of results of sessions that keep keys and values."""
-NARROW = {24: LANGUAGE_MODELS}
+SLOW_LINK = "plan for a slow link"
+"""What stands as the `kind` of results of plans for links of 100 Mbit/s and less."""
+NARROW = {24: LANGUAGE_MODELS, 25: SLOW_LINK}
 """Versions that changed the bytes of one kind of results, and of no other."""
 UNTOLD = ("chromium.json", "papers/ufo-tradeoff.json")
 """Files from before results named their commits; what writes them does now. No other may be without one."""

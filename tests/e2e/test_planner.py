@@ -79,7 +79,7 @@ def test_suites_are_compared_and_price_what_they_cost(tacit, compiled):
     assert "never rescaled" in table
 
 
-@pytest.mark.parametrize("protocols", ["plain", "digits1", "digits6", "chain", "masked", "circuits"])
+@pytest.mark.parametrize("protocols", ["plain", "digits1", "digits6", "chain", "ripple", "masked", "circuits"])
 def test_fixed_protocols_run(protocols, tacit, compiled, one_digit):
     model = compiled("exact")
     run = tacit("run", model, one_digit, "--protocols", protocols, "--json").json

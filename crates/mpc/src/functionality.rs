@@ -84,8 +84,10 @@ pub(crate) fn protocols() -> Vec<Protocol> {
         compare("compare radix 16", Comparison::carry(12, Radix::Sixteen)),
         compare("compare by one direction", one_way),
         compare("compare by a chain", Comparison::carry(12, Radix::Chain)).tampered([1, 1]),
+        compare("compare by carries", Comparison::carry(12, Radix::Ripple)),
         middle("compare with middle", Radix::Four),
         middle("compare with middle by a chain", Radix::Chain).tampered([1, 1]),
+        middle("compare with middle by carries", Radix::Ripple),
         relu("relu by a chain", Relu::new(COUNT, 12, Some(8), 20, Radix::Chain).unwrap(), 255)
             .tampered([3, 3]),
         circuit("circuit, client first", Role::Client),

@@ -19,8 +19,8 @@ pub(crate) fn planning(
         ("auto", None) | ("plain", _) => Planning::Plain,
         ("measured", _) => Planning::Measured(Box::new(rates.unwrap_or_else(Rates::reference))),
         (name, _) => Planning::Uniform(name.parse().map_err(|_| {
-            let known = "auto, plain, measured, digits1 to digits8, chain, masked, circuits, \
-                         rows1 to rows8, rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, \
+            let known = "auto, plain, measured, digits1 to digits8, chain, ripple, masked, circuits, \
+                         rows1 to rows8, stages1 to stages8, tables1 to tables8, these with -chain or -ripple in place of the number, table, \
                          packing1 to packing4, folded1 to folded8, transfers, ahead, turns, shallow";
             Error::misuse(format!("no protocols `{name}`; there are {known}"))
         })?),

@@ -133,11 +133,11 @@ Protocols = Annotated[
         metavar="auto|plain|measured|HOW",
         help="How layers run: auto plans each for --network (plain without one); measured (only `serve`): for the "
         "link to each client, measured when it connects. Or one way for all layers that have it: digits1 to digits8: "
-        "comparisons by transfers of so many bits at a time; chain: in one message; masked: ReLUs that the client "
-        "begins; circuits: garbled; rows1 to rows8, rows-chain, stages1 to stages8, stages-chain, table, tables1 to "
-        "tables8, tables-chain, packing1 to packing4, folded1 to folded8, transfers, ahead, ahead2 to "
-        "ahead64, or turns, turns+shallow or turns+shallow+near, behind one of these: see the documentation "
-        "of the planner.",
+        "comparisons by transfers of so many bits at a time; chain: in one message; ripple: by carries from "
+        "bit to bit; masked: ReLUs that the client begins; circuits: garbled; rows1 to rows8, stages1 to stages8, "
+        "tables1 to tables8, these with -chain or -ripple in place of the number, table, packing1 to packing4, "
+        "folded1 to folded8, transfers, ahead, ahead2 to ahead64, or turns, turns+shallow or "
+        "turns+shallow+near, behind one of these: see the documentation of the planner.",
     ),
 ]
 Offline = Annotated[

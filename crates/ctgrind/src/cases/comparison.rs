@@ -33,6 +33,16 @@ pub(super) const CASES: &[Case] = &[
     Case::new("comparison", "millionaires, digits of 2 bits", |run| compared(run, Radix::Four)),
     Case::new("comparison", "millionaires, digits of 4 bits", |run| compared(run, Radix::Sixteen)),
     Case::new("comparison", "millionaires, chained digits", |run| compared(run, Radix::Chain)),
+    Case::new("comparison", "millionaires, carries", |run| compared(run, Radix::Ripple)),
+    Case::new("comparison", "ReLU that saturates, carries", |run| {
+        both(run, &Relu::new(COUNT, 16, Some(8), 24, Radix::Ripple).unwrap(), &[16]);
+    }),
+    Case::new("comparison", "smooth function, carries", |run| {
+        let entries = (0..128).map(|z| (z / 9) % 8).collect();
+        let curve = Curve::of(&Numbers::Table(entries)).unwrap();
+        let function = functions::Fold::new(7, Argument::Even, [true, true], 0, curve).unwrap();
+        both(run, &Fold::new(COUNT, 12, &function, 12, Radix::Ripple).unwrap(), &[12]);
+    }),
     Case::new("comparison", "ReLU that saturates, chained digits", |run| {
         both(run, &Relu::new(COUNT, 16, Some(8), 24, Radix::Chain).unwrap(), &[16]);
     }),

@@ -6,8 +6,8 @@
 //! | Out | xor shares of `[B > A]`; with a middle, also of `[the sum's middle bits are 0]`, and whether the bit below is 1 then |
 //! | Reveals | nothing but masked choices and openings |
 //! | Security | semi-honest, given the correlations |
-//! | Cost | about 7 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds; a chain 2 rounds |
-//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), algorithm 1 (leaves and tree); `chain.rs` |
+//! | Cost | about 6 bits per bit at radix 4, 9 at radix 2; 2 + levels rounds; a chain 2 rounds; carries 4 bits per bit, bits - 1 rounds |
+//! | Paper | Rathee et al., CrypTFlow2 (CCS 2020), algorithm 1 (leaves and tree); `chain.rs`; `ripple.rs` |
 //!
 //! For shares `x = c + s mod 2^n` the carry into bit p is `[c mod 2^p > A mod 2^p]`
 //! with `A = 2^n - 1 - s`, so every protocol here feeds `B = c` and that `A`.
@@ -21,6 +21,7 @@ mod chain;
 pub(crate) mod chained;
 mod leaves;
 pub(crate) mod minterms;
+mod ripple;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -38,10 +39,13 @@ use crate::correlations::{Correlations, Demand};
 use crate::defect::defect;
 use crate::share::Share;
 use chain::{Chain, Goal};
-use leaves::{Leaf, asked_leaves, told_leaves};
+use leaves::{Leaf, Ripple, asked_leaves, told_leaves};
 
 /// Bits of a digit where a chain is wanted whose rows no pad could mask.
 const WITHOUT_CHAIN: u32 = 4;
+
+/// Wires whose xor is a bit.
+type Sum = Vec<Wire>;
 
 /// The public plan of a comparison.
 #[derive(Clone, Debug)]
@@ -52,11 +56,13 @@ pub struct Comparison {
     /// The digits and their tables, where they are chained; there are no leaves then.
     chain: Option<Chain>,
     leaves: Vec<Leaf>,
+    /// What gates read beside the leaf, where carries go from bit to bit.
+    ripple: Option<Ripple>,
     circuit: Circuit,
-    greater: Wire,
-    middle_zero: Option<Wire>,
-    upper_half: Option<Wire>,
-    interior: Option<Wire>,
+    greater: Sum,
+    middle_zero: Option<Sum>,
+    upper_half: Option<Sum>,
+    interior: Option<Sum>,
 }
 
 /// Xor shares of what a comparison found.
@@ -110,28 +116,32 @@ impl Comparison {
     /// Like [`Comparison::with_middle`], and tells besides, of sums below `2^low`, whether they are
     /// `2^(low - 1)` or more, and for `interior` whether they are not zero; `1 < low < bits`.
     pub fn with_halves(low: u32, bits: u32, radix: Radix, interior: bool) -> Self {
-        match radix.digit_bits() {
-            Some(width) => Self::tree_with_halves(low, bits, width, interior),
-            None => Self::chained(low, bits, Goal::Halves { low, interior })
-                .unwrap_or_else(|| Self::tree_with_halves(low, bits, WITHOUT_CHAIN, interior)),
+        let goal = Goal::Halves { low, interior };
+        match radix {
+            Radix::Ripple => Self::rippled(low, bits, Some(interior)),
+            _ => Self::chained(low, bits, radix, goal).unwrap_or_else(|| {
+                let width = radix.digit_bits().unwrap_or(WITHOUT_CHAIN);
+                Self::tree_with_halves(low, bits, width, interior)
+            }),
         }
     }
 
     fn new(low: u32, bits: u32, radix: Radix) -> Self {
         let goal = if low < bits { Goal::Middle { low } } else { Goal::Carry };
-        match radix.digit_bits() {
-            Some(width) => Self::tree(low, bits, width),
-            None => Self::chained(low, bits, goal)
-                .unwrap_or_else(|| Self::tree(low, bits, WITHOUT_CHAIN)),
+        match radix {
+            Radix::Ripple => Self::rippled(low, bits, None),
+            _ => Self::chained(low, bits, radix, goal).unwrap_or_else(|| {
+                Self::tree(low, bits, radix.digit_bits().unwrap_or(WITHOUT_CHAIN))
+            }),
         }
     }
 
-    /// Plans a chain, if the rows of its tables fit into pads.
-    fn chained(low: u32, bits: u32, goal: Goal) -> Option<Self> {
-        let chain = Chain::new(bits, goal)?;
+    /// Plans a chain, if that is wanted and the rows of its tables fit into pads.
+    fn chained(low: u32, bits: u32, radix: Radix, goal: Goal) -> Option<Self> {
+        let chain = (radix == Radix::Chain).then(|| Chain::new(bits, goal))??;
         let mut plan = Self::empty(low, bits);
-        plan.greater = plan.circuit.wire();
-        let mut told = (1..goal.outcomes()).map(|_| plan.circuit.wire());
+        plan.greater = vec![plan.circuit.wire()];
+        let mut told = (1..goal.outcomes()).map(|_| vec![plan.circuit.wire()]);
         plan.middle_zero = told.next();
         plan.upper_half = told.next();
         plan.interior = told.next();
@@ -147,8 +157,9 @@ impl Comparison {
             low,
             chain: None,
             leaves: Vec::new(),
+            ripple: None,
             circuit: Circuit::default(),
-            greater: 0,
+            greater: Vec::new(),
             middle_zero: None,
             upper_half: None,
             interior: None,
@@ -209,13 +220,30 @@ pub fn run(
         (None, true) => asked_leaves(channel, plan, operands, &mut ots)?,
         (None, false) => told_leaves(channel, plan, operands, &mut ots)?,
     };
-    let mut wires = gmw::run(channel, &plan.circuit, leaves, ots, !plan.asks)?;
-    let mut take = |wire: Wire| wires.get_mut(wire).map(std::mem::take);
-    let middle_zero = plan.middle_zero.and_then(&mut take).unwrap_or_default();
-    let upper_half = plan.upper_half.and_then(&mut take).unwrap_or_default();
-    let interior = plan.interior.and_then(&mut take).unwrap_or_default();
-    let greater = take(plan.greater).ok_or_else(|| defect("a comparison has no output"))?;
-    Ok(Compared { greater, middle_zero, upper_half, interior })
+    let wires = gmw::run(channel, &plan.circuit, leaves, ots, !plan.asks)?;
+    let told = |sum: &Option<Sum>| match sum {
+        Some(sum) => added(&wires, sum),
+        None => Ok(Bits::default()),
+    };
+    Ok(Compared {
+        greater: added(&wires, &plan.greater)?,
+        middle_zero: told(&plan.middle_zero)?,
+        upper_half: told(&plan.upper_half)?,
+        interior: told(&plan.interior)?,
+    })
+}
+
+/// The xor of some wires.
+fn added(wires: &[Bits], sum: &[Wire]) -> Result<Bits> {
+    let mut all: Option<Bits> = None;
+    for wire in sum {
+        let wire = wires.get(*wire).ok_or_else(|| defect("a comparison has no output"))?;
+        match &mut all {
+            Some(all) => all.xor(wire),
+            None => all = Some(wire.clone()),
+        }
+    }
+    all.ok_or_else(|| defect("a comparison has no output"))
 }
 
 /// Compares the low bits of both parties' summands of `x`, with OTs off the front

@@ -25,6 +25,9 @@ pub enum Radix {
     /// Digits of widths chosen for the comparison, chained into one message and without gates. For
     /// links with delay.
     Chain,
+    /// Carries that go from bit to bit, a gate each: the fewest bytes of all, and a round for each
+    /// bit. For many elements on links without delay.
+    Ripple,
 }
 
 impl Radix {
@@ -43,10 +46,29 @@ impl Radix {
         Self::R256,
     ];
 
-    /// Returns the width of a digit in bits, 1 to 8; none for a chain, whose digits differ.
+    /// Those whose digits have no one width, with their names.
+    const NAMED: [(Self, &'static str); 2] = [(Self::Chain, "chain"), (Self::Ripple, "ripple")];
+
+    /// Returns those whose digits have no one width.
+    pub fn without_width() -> impl Iterator<Item = Self> + Clone {
+        Self::NAMED.into_iter().map(|(radix, _)| radix)
+    }
+
+    /// Returns the one without a width that has this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|(_, known)| *known == name).map(|(radix, _)| radix)
+    }
+
+    /// Returns the name of one without a width.
+    pub fn name(self) -> Option<&'static str> {
+        Self::NAMED.into_iter().find(|(radix, _)| *radix == self).map(|(_, name)| name)
+    }
+
+    /// Returns the width of a digit in bits, 1 to 8; none for a chain, whose digits differ, and for
+    /// carries, which have none.
     pub const fn digit_bits(self) -> Option<u32> {
         match self {
-            Self::Chain => None,
+            Self::Chain | Self::Ripple => None,
             width => Some(width as u32 + 1),
         }
     }

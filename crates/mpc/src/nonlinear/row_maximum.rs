@@ -44,7 +44,7 @@ pub(crate) struct RowMaximum {
 /// One stage for all rows.
 #[derive(Clone, Debug)]
 enum Stage {
-    Pairs(Maximum),
+    Pairs(Box<Maximum>),
     All(Meeting),
 }
 
@@ -88,7 +88,7 @@ impl Shape {
         }
         let groups: Vec<Vec<usize>> = draw.groups().map(Range::collect).collect();
         let draw = Tournament::new(draw.count(), &groups)?;
-        Ok(Stage::Pairs(Maximum::new(draw, self.bits, None, self.radix)?))
+        Ok(Stage::Pairs(Box::new(Maximum::new(draw, self.bits, None, self.radix)?)))
     }
 
     /// Time in halves of nanoseconds behind another stage; a round is half a round trip.
@@ -102,7 +102,7 @@ impl Shape {
 impl Stage {
     fn asked_by(self, role: Role) -> Self {
         match self {
-            Self::Pairs(plan) => Self::Pairs(plan.asked_by(role)),
+            Self::Pairs(plan) => Self::Pairs(Box::new(plan.asked_by(role))),
             Self::All(plan) => Self::All(plan.asked_by(role)),
         }
     }

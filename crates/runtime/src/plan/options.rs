@@ -133,21 +133,18 @@ impl fmt::Display for Products {
 /// Most runs whose masks a layer encrypts together.
 pub(crate) const MOST_RUNS: u32 = 64;
 
-/// Chained digits, and what ends the name of a function that compares in them.
-const CHAIN: &str = "chain";
-
 /// A function and its digits, as in `rows4` or `rows-chain`.
 fn digits(f: &mut fmt::Formatter<'_>, function: &str, radix: Radix) -> fmt::Result {
     match radix.digit_bits() {
         Some(bits) => write!(f, "{function}{bits}"),
-        None => write!(f, "{function}-{CHAIN}"),
+        None => write!(f, "{function}-{}", radix.name().unwrap_or_default()),
     }
 }
 
 /// The digits that end the name of a function.
 fn radix(digits: &str) -> Option<Radix> {
     match digits.strip_prefix('-') {
-        Some(chain) => (chain == CHAIN).then_some(Radix::Chain),
+        Some(name) => Radix::named(name),
         None => Radix::of_bits(digits.parse().ok()?).ok(),
     }
 }
@@ -155,8 +152,10 @@ fn radix(digits: &str) -> Option<Radix> {
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Digits(Radix::Chain) => f.write_str(CHAIN),
-            Self::Digits(radix) => digits(f, "digits", *radix),
+            Self::Digits(radix) => match radix.name() {
+                Some(name) => f.write_str(name),
+                None => digits(f, "digits", *radix),
+            },
             Self::OnMask => f.write_str("masked"),
             Self::Circuits => f.write_str("circuits"),
             Self::Rows(radix) => digits(f, "rows", *radix),
@@ -189,16 +188,16 @@ impl FromStr for StepOptions {
     type Err = Error;
 
     /// One or more of `packing1` to `packing4`, `folded1` to `folded8` or `transfers`, `ahead` or
-    /// `ahead2` to `ahead64`, and `digits1` to `digits8`, `chain`, `masked`, `circuits`, `rows1` to `rows8` or `rows-chain`,
-    /// `stages1` to `stages8` or `stages-chain`, `table`, or `tables1` to `tables8` or `tables-chain`,
-    /// `turns`, `shallow`, and `near`, in this order, with `+` between.
+    /// `ahead2` to `ahead64`, and `digits1` to `digits8`, `chain`, `ripple`, `masked`, `circuits`, `table`, or
+    /// `rows1` to `rows8`, `stages1` to `stages8` or `tables1` to `tables8`, or these with `-chain` or `-ripple` in
+    /// place of the number, `turns`, `shallow`, and `near`, in this order, with `+` between.
     fn from_str(text: &str) -> Result<Self> {
         let unknown = || {
             Error::misuse(
                 "a step option that is none of packing1 to packing4, folded1 to folded8, transfers, \
-                 ahead, ahead2 to ahead64, digits1 to digits8, chain, masked, circuits, rows1 to rows8, \
-                 rows-chain, stages1 to stages8, stages-chain, table, tables1 to tables8, tables-chain, turns, \
-                 shallow, near",
+                 ahead, ahead2 to ahead64, digits1 to digits8, chain, ripple, masked, circuits, rows1 to rows8, \
+                 stages1 to stages8, tables1 to tables8, these with -chain or -ripple in place of the number, \
+                 table, turns, shallow, near",
             )
         };
         let mut options = Self::default();
@@ -211,6 +210,7 @@ impl FromStr for StepOptions {
             let runs = number("ahead").filter(|runs| (2..=MOST_RUNS).contains(runs));
             let compares = |name| part.strip_prefix(name).and_then(radix);
             let digits = ["digits", "rows", "stages", "tables"].into_iter().find_map(compares);
+            let named = Radix::named(part);
             match (part, packing, digits) {
                 ("transfers", ..) => options.products = Some(Products::Ot),
                 (_, Some(place), _) => options.products = Some(Products::Packing(place)),
@@ -223,7 +223,7 @@ impl FromStr for StepOptions {
                 ("turns", ..) => options.turns = true,
                 ("shallow", ..) => options.shallow = true,
                 ("near", ..) => options.near = true,
-                (CHAIN, ..) => options.function = Some(Function::Digits(Radix::Chain)),
+                _ if named.is_some() => options.function = named.map(Function::Digits),
                 ("masked", ..) => options.function = Some(Function::OnMask),
                 ("circuits", ..) => options.function = Some(Function::Circuits),
                 ("table", ..) => options.function = Some(Function::Table),

@@ -190,7 +190,7 @@ fn functions(
         return Vec::new();
     }
     let radices = || (1..=8).filter_map(|bits| Radix::of_bits(bits).ok());
-    let digits = radices().chain([Radix::Chain]).flat_map(|radix| {
+    let digits = radices().chain(Radix::without_width()).flat_map(|radix| {
         let all = [Function::Digits, Function::Rows, Function::Stages, Function::Tables];
         all.map(|function| function(radix))
     });

@@ -32,7 +32,7 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
     let mut rng = Random::seeded(31);
     let model = network(&mut rng, Rounding::Exact);
     let values = inputs(&mut rng, 1);
-    let early = ["chain", "masked", "packing1", "ahead", "transfers", "chain+turns"];
+    let early = ["chain", "ripple", "masked", "packing1", "ahead", "transfers", "chain+turns"];
     let early = early.map(|text| text.parse().unwrap());
     let all = (1..=8).map(digits).chain([StepOptions::CIRCUITS]).chain(early);
     let mut rounds = Vec::new();
@@ -49,9 +49,10 @@ fn every_choice_gives_the_interpreters_integers_at_the_planned_cost() {
             rounds.push(server.total.rounds);
         }
     }
-    let [one_bit, eight_bits, circuits, chain] =
-        [0, 7, 8, 9].map(|at| rounds.get(at).copied().unwrap());
+    let [one_bit, eight_bits, circuits, chain, ripple] =
+        [0, 7, 8, 9, 10].map(|at| rounds.get(at).copied().unwrap());
     assert!(circuits < chain && chain < eight_bits && eight_bits < one_bit, "{rounds:?}");
+    assert!(one_bit < ripple, "{rounds:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The leaves of a comparison: one message of choices and one of masked table entries.
 
+use std::ops::Range;
+
 use ot::{Choices, Entry, Job, Masked, Table, choose, respond};
 use ring::Bits;
 use ring::word::mask;
@@ -8,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::Comparison;
 use super::minterms::minterms;
+use crate::boolean::gmw::Wire;
 use crate::correlations::Correlations;
 
 /// One digit: which bits, and what is told of it beside `greater`.
@@ -35,6 +38,37 @@ impl Leaf {
 
     fn digit(&self, words: &[u64]) -> Vec<Bits> {
         (self.shift..self.shift + self.width).map(|bit| Bits::of_words(words, bit)).collect()
+    }
+}
+
+/// Wires beside those of the leaf, where carries go from bit to bit: a one, then the sum of both parties' bits and the bit of who
+/// asks, for each bit of the range.
+#[derive(Clone, Debug)]
+pub(super) struct Ripple {
+    pub(super) one: Wire,
+    pub(super) range: Range<u32>,
+}
+
+impl Ripple {
+    /// This party's shares of the wires; `asks` is the party that asks, whose operands are its own
+    /// bits, as the other's are flipped.
+    pub(super) fn inputs(&self, operands: &[u64], asks: bool) -> impl Iterator<Item = Bits> {
+        let zeros = Bits::zeros(operands.len());
+        let one = if asks { zeros.clone() } else { zeros.not() };
+        let pairs = self.range.clone().flat_map(move |bit| {
+            let own = Bits::of_words(operands, bit);
+            if asks { [own.clone(), own] } else { [own.not(), zeros.clone()] }
+        });
+        std::iter::once(one).chain(pairs)
+    }
+
+    /// The sum of both parties' bits, without what is carried into it.
+    pub(super) fn sum(&self, bit: u32) -> Wire {
+        self.one + 1 + 2 * (bit - self.range.start) as usize
+    }
+
+    pub(super) fn asked(&self, bit: u32) -> Wire {
+        self.sum(bit) + 1
     }
 }
 
@@ -71,8 +105,13 @@ impl Comparison {
         Zeroizing::new(operands.iter().map(next).collect())
     }
 
-    /// The wires of all leaves; `linear` tells what is known without a table.
-    fn place(&self, shares: Vec<ot::Column>, linear: impl Fn(&Leaf) -> [Bits; 2]) -> Vec<Bits> {
+    /// The wires of all leaves, and those beside them; `linear` tells what is known without a table.
+    fn place(
+        &self,
+        shares: Vec<ot::Column>,
+        (operands, asks): (&[u64], bool),
+        linear: impl Fn(&Leaf) -> [Bits; 2],
+    ) -> Vec<Bits> {
         let mut wires = Vec::with_capacity(self.circuit.wires);
         for (leaf, mut share) in self.leaves.iter().zip(shares) {
             wires.append(&mut share.planes);
@@ -82,6 +121,7 @@ impl Comparison {
                 wires.extend(leaf.zero.then_some(zero));
             }
         }
+        wires.extend(self.ripple.iter().flat_map(|ripple| ripple.inputs(operands, asks)));
         wires
     }
 }
@@ -100,7 +140,7 @@ pub(super) fn asked_leaves(
     channel.send(&choices)?;
     let masked: Masked = channel.receive(&ot::one_of_n::masked_layout(&jobs))?;
     let own = |leaf: &Leaf| [0, 1].map(|_| Bits::of_words(operands, leaf.shift));
-    Ok(plan.place(chooser.finish(masked)?, own))
+    Ok(plan.place(chooser.finish(masked)?, (operands, true), own))
 }
 
 /// The leaves at the party that has the tables.
@@ -122,5 +162,6 @@ pub(super) fn told_leaves(
     let (shares, masked) = respond(ots, tables, &choices)?;
     channel.send(&masked)?;
     let flipped = |words: &[u64], leaf: &Leaf| Bits::of_words(words, leaf.shift).not();
-    Ok(plan.place(shares, |leaf| [flipped(operands, leaf), flipped(&next, leaf)]))
+    let linear = |leaf: &Leaf| [flipped(operands, leaf), flipped(&next, leaf)];
+    Ok(plan.place(shares, (operands, false), linear))
 }

@@ -40,7 +40,7 @@ fn check(plan: &Comparison, client: &[u64], server: &[u64], rng: &mut Random) {
 #[test]
 fn all_small_pairs_compare() {
     let mut rng = Random::seeded(1);
-    for radix in Radix::ALL.into_iter().chain([Radix::Chain]) {
+    for radix in Radix::ALL.into_iter().chain(Radix::without_width()) {
         for bits in 1..=6u32 {
             let all: Vec<(u64, u64)> =
                 (0..1 << bits).flat_map(|x| (0..1 << bits).map(move |y| (x, y))).collect();
@@ -92,6 +92,9 @@ fn wide_pairs_compare() {
             Comparison::with_middle(low, bits, Radix::Chain),
             Comparison::carry(bits, Radix::Chain),
             Comparison::with_halves(low.max(2), bits, Radix::Chain, true),
+            Comparison::carry(bits, Radix::Ripple),
+            Comparison::with_middle(low, bits, Radix::Ripple).gates_from(Some(Role::Server)),
+            Comparison::with_halves(low.max(2), bits, Radix::Ripple, true),
         ] {
             check(&plan, &x, &y, &mut rng);
         }
@@ -99,4 +102,21 @@ fn wide_pairs_compare() {
         check(&Comparison::with_halves(low.max(2), bits, Radix::Sixteen, false), &x, &y, &mut rng);
         check(&Comparison::with_halves(low.max(2), bits, Radix::Eight, true), &x, &y, &mut rng);
     }
+}
+
+#[test]
+fn carries_take_the_fewest_bits_and_a_round_each() {
+    let bits_of = |plan: &Comparison| 8 * plan.cost(8000).bytes() / 8000;
+    for bits in [4, 8, 11, 16, 31, 63] {
+        let plan = Comparison::carry(bits, Radix::Ripple);
+        // An OT of 8 entries, and a gate for each bit above.
+        assert_eq!(bits_of(&plan), u64::from(3 + 7 + 4 * (bits - 3)));
+        assert_eq!(plan.cost(8000).rounds, u64::from(2 + bits - 3));
+        for radix in Radix::ALL.into_iter().chain([Radix::Chain]) {
+            assert!(bits_of(&plan) < bits_of(&Comparison::carry(bits, radix)), "{bits} {radix:?}");
+        }
+    }
+    let saturating = Comparison::with_middle(8, 11, Radix::Ripple);
+    assert_eq!(bits_of(&saturating), 3 + 7 + 4 * 8 + 4 * 2);
+    assert_eq!(saturating.cost(8000).rounds, 10);
 }

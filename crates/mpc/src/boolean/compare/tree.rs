@@ -90,8 +90,8 @@ impl Comparison {
     fn join(&mut self, below: Option<Node>, middle: Option<Node>, level: usize) {
         let (Some(below), Some(middle)) = (&below, &middle) else {
             let only = below.or(middle);
-            self.greater = only.as_ref().map_or(0, |node| node.greater);
-            self.middle_zero = only.and_then(|node| node.zero);
+            self.greater = only.iter().map(|node| node.greater).collect();
+            self.middle_zero = only.and_then(|node| node.zero).map(|zero| vec![zero]);
             return;
         };
         let (Some(equal), Some(zero)) = (middle.equal, middle.zero) else { return };
@@ -101,7 +101,7 @@ impl Comparison {
             Partner { factor: vec![equal, zero], base: vec![zero], output: found },
         ];
         self.circuit.push(level, Gate { operand: vec![below.greater], partners });
-        (self.greater, self.middle_zero) = (carry, Some(found));
+        (self.greater, self.middle_zero) = (vec![carry], Some(vec![found]));
     }
 
     /// Plans [`Comparison::with_halves`] in digits of `width` bits.
@@ -117,19 +117,20 @@ impl Comparison {
         let zero = carried.zero;
         let level = (depth + 1).max(middle_depth);
         plan.join(Some(carried), middle, level);
-        if let (Some(covered), Some(operand)) = (plan.middle_zero, zero) {
+        let covered = plan.middle_zero.clone();
+        if let (Some(covered), Some(operand)) = (&covered, zero) {
             let output = plan.circuit.wire();
-            let partners = vec![Partner { factor: vec![covered], base: vec![covered], output }];
+            let partners = vec![Partner { factor: covered.clone(), base: covered.clone(), output }];
             plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
-            plan.interior = Some(output);
+            plan.interior = Some(vec![output]);
         }
-        if let (Some(operand), Some(equal)) = (plan.middle_zero, bit.equal) {
+        if let (Some(operand), Some(equal)) = (covered, bit.equal) {
             let output = plan.circuit.wire();
             // The bit of the sum: both parties' and the carry into it.
             let factor = vec![equal, below.greater];
             let partners = vec![Partner { factor, base: Vec::new(), output }];
-            plan.circuit.push(level + 1, Gate { operand: vec![operand], partners });
-            plan.upper_half = Some(output);
+            plan.circuit.push(level + 1, Gate { operand, partners });
+            plan.upper_half = Some(vec![output]);
         }
         plan
     }
