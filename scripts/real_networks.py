@@ -1,7 +1,7 @@
 """Accuracy and cost of real networks, as JSON: a row of the README per network.
 
 `.venv/bin/python scripts/real_networks.py [--only NAME ...]` compiles each network of
-../shared/data/models (ResNet-18 and ResNet-50: random weights) with calibration, evaluates the float
+../shared/data/models (those that say so: random weights) with calibration, evaluates the float
 model and the integers on its whole test set, runs some images privately between two processes with
 default settings, and writes bench/results/models/networks.json: entries by name, each with the machine, the
 commit and the day. Entries of networks that are not named stay. One row again:
@@ -26,7 +26,7 @@ import prepare_data
 from tacit import _core
 from tacit.data.preprocess import PRESETS, Preprocessing
 from tacit.measure.bench import commit, machine
-from tacit_lab import random_resnets
+from tacit_lab import random_mobilenets, random_resnets
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -55,6 +55,8 @@ class Network(NamedTuple):
 
 UNIT, MNIST = PRESETS["unit"], Preprocessing(28, 28, "L", scale=1 / 256)
 CLIPPED = ("--clip-percentile", "99.9")
+EIGHT = ("--activation-bits", "8", "--weight-bits", "8")
+"""For networks of which `compile` would take more bits by itself."""
 NETWORKS = {
     "resnet20": Network("ResNet-20, CIFAR-10", "resnet20_cifar10.onnx", "cifar10", PRESETS["cifar10"]),
     "resnet32": Network("ResNet-32, CIFAR-10", "resnet32_cifar10.onnx", "cifar10", PRESETS["cifar10"]),
@@ -75,6 +77,24 @@ NETWORKS = {
     ),
     "resnet50": Network(
         "ResNet-50, 224x224, random weights", "resnet50-random.onnx", "imagenet", PRESETS["imagenet"], 1, 10
+    ),
+    "efficientnet": Network(
+        "EfficientNet-B0, 224x224, random weights",
+        "efficientnet-b0-random.onnx",
+        "imagenet",
+        PRESETS["imagenet"],
+        1,
+        10,
+        EIGHT,
+    ),
+    "mobilenetv3": Network(
+        "MobileNetV3-small, 224x224, random weights",
+        "mobilenetv3-small-random.onnx",
+        "imagenet",
+        PRESETS["imagenet"],
+        1,
+        10,
+        EIGHT,
     ),
 }
 
@@ -112,7 +132,8 @@ def source(network: Network, data: Path, folder: Path) -> Path:
         return data / "models" / network.file
     path = folder / network.file
     if not path.exists():
-        onnx.save(random_resnets.build(network.file.removesuffix("-random.onnx")), path)
+        name = network.file.removesuffix("-random.onnx")
+        onnx.save((random_mobilenets if name in random_mobilenets.NETWORKS else random_resnets).build(name), path)
     return path
 
 

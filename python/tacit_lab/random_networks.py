@@ -3,6 +3,10 @@
 Weights are of He's size under a fixed seed, so that activations stay of one size; batch norms are folded.
 """
 
+import argparse
+import sys
+from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,3 +80,19 @@ class Builder:
         wrote = helper.make_tensor_value_info(result, TensorProto.FLOAT, ["N", *made])
         graph = helper.make_graph(self.nodes, name, [read], [wrote], self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+
+
+def write(description: str | None, known: Collection[str], build: Callable[[str], onnx.ModelProto]) -> None:
+    """What the modules of networks do as programs: write NAME-random.onnx for those that the command line names."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="some of " + ", ".join(known))
+    parser.add_argument("--output", type=Path, default=Path("build"), help="default: %(default)s")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in known]
+    if unknown:
+        parser.error(f"no network is called {unknown[0]}; there are {', '.join(known)}")
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names or known:
+        path = arguments.output / f"{name}-random.onnx"
+        onnx.save(build(name), path)
+        sys.stdout.write(f"{path}: {path.stat().st_size / 1e6:.0f} MB\n")

@@ -8,15 +8,14 @@ seed; the last convolution of a block is scaled down with the number of blocks, 
 stay of one size. The cost of a private prediction does not depend on the weights; accuracy has no meaning here.
 """
 
-import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+
+from tacit_lab.random_networks import write
 
 CLASSES = 1000
 WIDTHS = (64, 128, 256, 512)
@@ -107,21 +106,5 @@ def finish(name: str, builder: Builder) -> onnx.ModelProto:
     return model
 
 
-def main() -> None:
-    """Entry point."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="some of " + ", ".join(BLOCKS))
-    parser.add_argument("--output", type=Path, default=Path("build"), help="default: %(default)s")
-    arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in BLOCKS]
-    if unknown:
-        parser.error(f"no network is called {unknown[0]}; there are {', '.join(BLOCKS)}")
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or BLOCKS:
-        path = arguments.output / f"{name}-random.onnx"
-        onnx.save(build(name), path)
-        sys.stdout.write(f"{path}: {path.stat().st_size / 1e6:.0f} MB\n")
-
-
 if __name__ == "__main__":
-    main()
+    write(__doc__, BLOCKS, build)

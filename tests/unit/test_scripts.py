@@ -9,6 +9,7 @@ from pathlib import Path
 import kernel_results
 import numpy as np
 import onnx
+import onnxruntime
 import planner_duels
 import prepare_data
 import pytest
@@ -16,16 +17,18 @@ import random_encoders
 import real_networks
 import result_age
 import result_tables
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 from PIL import Image
 from source_run import evaluate
 from tacit.compiler.float_model import FloatModel
 from tacit.importers.onnx import import_onnx
-from tacit_lab import random_resnets
+from tacit_lab import random_mobilenets, random_resnets
 
 SCRIPTS = Path(prepare_data.__file__).parent
 PARAMETERS = {"resnet18": 11_689_512, "resnet50": 25_557_032}
 NORMALISED = {"resnet18": 4_800, "resnet50": 26_560}
+MOBILE = [("efficientnet-b0", 5_288_548, 21_008), ("mobilenetv3-small", 2_542_856, 6_056)]
+"""Parameters of torchvision's networks, and how many of them are factors that folding leaves out."""
 
 
 CHECKS = re.findall(
@@ -68,8 +71,9 @@ def test_help(name):
     assert subprocess.run([sys.executable, SCRIPTS / name, "--x"], capture_output=True, check=False).returncode == 2
 
 
-def test_help_of_random_resnets():
-    command = [sys.executable, "-m", "tacit_lab.random_resnets"]
+@pytest.mark.parametrize("module", ["random_resnets", "random_mobilenets"])
+def test_help_of_random_networks(module):
+    command = [sys.executable, "-m", f"tacit_lab.{module}"]
     done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
     assert "usage" in done.stdout
     assert subprocess.run([*command, "--x"], capture_output=True, check=False).returncode == 2
@@ -81,6 +85,21 @@ def test_resnets_are_as_large_as_the_originals(name):
     model = random_resnets.build(name)
     count = sum(numpy_helper.to_array(tensor).size for tensor in model.graph.initializer)
     assert count == PARAMETERS[name] - NORMALISED[name]
+
+
+@pytest.mark.parametrize(("name", "parameters", "normalised"), MOBILE)
+def test_mobile_networks_are_as_large_as_the_originals_and_normalised(name, parameters, normalised):
+    """Outputs of convolutions have mean 0 and variance 1 in each channel, for such a batch as they were made of."""
+    model = random_mobilenets.build(name)
+    assert sum(numpy_helper.to_array(tensor).size for tensor in model.graph.initializer) == parameters - normalised
+    convolutions = [node for node in model.graph.node if node.op_type == "Conv"]
+    names = [node.output[0] for node in convolutions if node.input[1].startswith("normal")]
+    assert len(names) > 30
+    model.graph.output.extend(onnx.helper.make_tensor_value_info(tensor, TensorProto.FLOAT, None) for tensor in names)
+    x = np.random.default_rng(0).standard_normal((4, 3, 224, 224)).astype(np.float32)
+    for found in onnxruntime.InferenceSession(model.SerializeToString()).run(names, {"x": x}):
+        np.testing.assert_allclose(found.mean(axis=(0, 2, 3)), 0, atol=1e-3)
+        np.testing.assert_allclose(found.std(axis=(0, 2, 3)), 1, atol=0.05)
 
 
 def delta(pixels):
