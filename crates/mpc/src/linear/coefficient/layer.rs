@@ -297,8 +297,7 @@ impl Layer {
             .and(Unit::Kept, self.outputs() as f64)
             .and(Unit::Transformed, inputs * self.unfolding() * degree);
         // Weights that the server does not keep are transformed once for each product.
-        let keeps = product::keeps(&self.packing, self.params);
-        let again = if keeps { 0.0 } else { degree * pairs };
+        let again = product::again(&self.packing, self.params) as f64;
         match self.direct_work() {
             Some(work) => both.and(Unit::Direct, pairs * work as f64),
             None => both

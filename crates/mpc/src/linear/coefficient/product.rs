@@ -88,8 +88,18 @@ pub(super) fn transformed(packing: &Folding, params: Params) -> usize {
     let (degree, products) = (params.degree(), packing.pairs());
     let ciphertexts = packing.polynomials().saturating_add(packing.responses());
     let transforms = (2 * degree * TRANSFORMED).saturating_mul(ciphertexts);
-    let again = if keeps(packing, params) { 0 } else { degree * TRANSFORMED };
-    products.saturating_mul(2 * degree * POINTWISE + again).saturating_add(transforms)
+    let again = again(packing, params).saturating_mul(TRANSFORMED);
+    products.saturating_mul(2 * degree * POINTWISE).saturating_add(transforms).saturating_add(again)
+}
+
+/// Coefficients of the transforms of weights that are not kept, of all products. Weights in a power of X
+/// have transforms that are shorter by that power.
+pub(super) fn again(packing: &Folding, params: Params) -> usize {
+    if keeps(packing, params) {
+        return 0;
+    }
+    let degree = params.degree();
+    packing.pairs().saturating_mul(degree / step(&packing.powers(), degree))
 }
 
 /// From this step of the powers on at which weights stand, a transform takes little of the time of the

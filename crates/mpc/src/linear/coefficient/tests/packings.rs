@@ -54,3 +54,25 @@ fn transforms_take_the_memory_that_is_said() {
     }
     assert!(found.iter().all(|count| *count > 0), "{found:?}");
 }
+
+/// Weights that many positions share, as those of a vocabulary, stand in a power of X: their transforms are short,
+/// so that products take less work in the evaluation basis though no server keeps all of them.
+#[test]
+fn a_vocabulary_is_multiplied_in_the_evaluation_basis() {
+    for positions in [8, 32] {
+        let conv = Conv { in_height: positions, ..Conv::fully_connected(30_522, 384) };
+        let linear = Linear {
+            conv,
+            accumulator_bits: 16,
+            weight_bits: 16,
+            shift: 4,
+            rounding: Rounding::Stochastic,
+            addend: None,
+            choice: None,
+            square_bits: None,
+        };
+        let layer = Layer::new(&linear, 12, 1).unwrap();
+        assert!(layer.describe().contains("transforms"), "{}", layer.describe());
+        assert_eq!(transform_bytes(&layer), 0);
+    }
+}
