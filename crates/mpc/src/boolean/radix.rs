@@ -26,7 +26,7 @@ pub enum Radix {
     /// links with delay.
     Chain,
     /// Carries that go from bit to bit, a gate each: the fewest bytes of all, and a round for each
-    /// bit. For many elements on links without delay.
+    /// bit. For many elements on links that are slow rather than far.
     Ripple,
 }
 

@@ -41,8 +41,8 @@ impl Leaf {
     }
 }
 
-/// Wires beside those of the leaf, where carries go from bit to bit: a one, then the sum of both parties' bits and the bit of who
-/// asks, for each bit of the range.
+/// Wires beside those of the leaf, where carries go from bit to bit: a one, then the sum of both
+/// parties' bits and the bit of who asks, for each bit of the range.
 #[derive(Clone, Debug)]
 pub(super) struct Ripple {
     pub(super) one: Wire,
@@ -67,6 +67,7 @@ impl Ripple {
         self.one + 1 + 2 * (bit - self.range.start) as usize
     }
 
+    /// The bit of who asks.
     pub(super) fn asked(&self, bit: u32) -> Wire {
         self.sum(bit) + 1
     }
