@@ -26,9 +26,10 @@ def gated(w: Writer) -> str | None:
             soft = w.written(call.inputs[0])
             if soft is not None and soft.operator == "Softplus" and soft.inputs[0] == x:
                 return w.put(MISH, x, domain=DOMAIN)
-        factor = hard(w, gate, x)
+        factor = 6 * hard(w, gate, x)
         if factor:
-            return w.scale(w.put(HARD_SWISH, x, domain=DOMAIN), 1.0 if math.isclose(6 * factor, 1) else 6 * factor)
+            function = w.put(HARD_SWISH, x, domain=DOMAIN)
+            return function if math.isclose(factor, 1, rel_tol=CLOSE) else w.scale(function, factor)
     return None
 
 
