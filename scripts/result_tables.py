@@ -207,10 +207,10 @@ def suites_block(entries: dict[str, Any]) -> list[str]:
 
 
 def suites_row(_name: str, entry: dict[str, Any]) -> list[str]:
-    """Cells of a network on a link: traffic and seconds of a session with one input, of what was measured."""
+    """Cells of a network on a link: traffic and seconds of a session with one input."""
     settings, (network, link) = entry["settings"], entry["at"]
-    fixed = [found for key, found in settings.items() if key != "planned" and not key.startswith("suite ")]
-    times = [settings["planned"], min(fixed, key=lambda found: found["seconds"], default=None)]
+    fixed = [key for key in settings if key != "planned" and not key.startswith("suite ")]
+    times = [settings["planned"], min((settings[key] for key in fixed), key=lambda found: found["seconds"])]
     suites = [settings.get(f"suite {name}") for name in SUITES]
     seconds = [digits(found["seconds"]) if found else "-" for found in [*times, *suites]]
     return [PLANNED[network], link, digits(settings["planned"]["bytes"] / 1e6), *seconds]
