@@ -46,7 +46,7 @@ impl Radix {
         Self::R256,
     ];
 
-    /// Those whose digits have no one width, with their names.
+    /// The variants whose digits have no one width, with their names.
     const NAMED: [(Self, &'static str); 2] = [(Self::Chain, "chain"), (Self::Ripple, "ripple")];
 
     /// Returns those whose digits have no one width.

@@ -77,7 +77,7 @@ impl Comparison {
         plan
     }
 
-    /// The gate that carries out of a bit.
+    /// Adds the gate that carries out of a bit.
     fn carry_out(&mut self, carries: &mut Carries, bit: u32) {
         let (base, output) = (carries.before(bit), self.circuit.wire());
         let asked = carries.ripple.asked(bit);
@@ -88,7 +88,7 @@ impl Comparison {
         carries.wires.push(output);
     }
 
-    /// Whether all bits of a range are 0, one after the other as carries come.
+    /// Adds gates that tell whether all bits of a range are 0, one after the other as carries come.
     fn all_unset(&mut self, carries: &Carries, range: Range<u32>) -> Sum {
         let mut all = carries.unset(range.start);
         for bit in range.skip(1) {
@@ -101,7 +101,7 @@ impl Comparison {
         all
     }
 
-    /// What is told of the bits below a middle that is 0.
+    /// Adds the gate that tells of the bits below the middle, where that is 0.
     fn tell_halves(&mut self, carries: &Carries, (low, interior): (u32, bool), middle: &Sum) {
         let below = interior.then(|| self.all_unset(carries, 0..low));
         let half = self.circuit.wire();
