@@ -122,11 +122,38 @@ impl<S: Side> Queue<S> {
     /// # Errors
     /// [`Error::Peer`] when what the peer said of them is wrong.
     pub(crate) fn make(self, threads: usize) -> Result<S::Made> {
-        let mut all = S::Made::with_room(self.len);
+        // A single part may be a whole chunk, which is moved without a copy. Room made for a copy would stay
+        // behind in the chunk, and dropping it would wipe all of it byte by byte.
+        let room = if self.parts.len() == 1 { 0 } else { self.len };
+        let mut all = S::Made::with_room(room);
         for Part { chunk, range } in self.parts {
             let mut chunk = chunk.lock().unwrap_or_else(PoisonError::into_inner);
             chunk.made(threads)?.move_to(range, &mut all);
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::super::sender::SenderSide;
+    use super::*;
+
+    #[test]
+    fn whole_chunks_are_not_copied_and_parts_come_once() {
+        let chunk = Zeroizing::new(vec![1, 2, 3]);
+        let place = chunk.as_ptr();
+        let mut queue = Queue::<SenderSide>::new(0);
+        queue.push(Chunk::Made(chunk));
+        queue.push(Chunk::Made(Zeroizing::new(vec![4, 5, 6])));
+        let whole = queue.split_off(3).make(1).unwrap();
+        assert_eq!((&**whole, whole.as_ptr()), (&[1, 2, 3][..], place));
+        let part = queue.split_off(2);
+        assert_eq!((part.first(), part.len()), (3, 2));
+        assert_eq!(**part.make(1).unwrap(), [4, 5]);
+        assert_eq!(**queue.make(1).unwrap(), [6]);
     }
 }

@@ -49,7 +49,7 @@ impl<T: DefaultIsZeroes> From<Zeroizing<Vec<T>>> for Store<T> {
     }
 }
 
-/// Moves the items at `range` to the end of `into`, which has room for them (a growing vector leaves
+/// Moves the items at `range` to the end of `into`, which is empty or has room for them (a growing vector leaves
 /// copies behind), and leaves zeros.
 pub(crate) fn move_to<T: DefaultIsZeroes>(
     items: &mut Zeroizing<Vec<T>>,
