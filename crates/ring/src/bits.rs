@@ -5,10 +5,11 @@ use std::fmt;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::plane;
+use crate::wipe::wipe_all;
 use crate::word::{mask, spread};
 
 /// `len()` bits. Bits beyond the length are zero. Prints only its length.
-#[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Bits {
     words: Vec<u64>,
     len: usize,
@@ -152,6 +153,21 @@ impl FromIterator<u64> for Bits {
         Self::of_words(&words, 0)
     }
 }
+
+impl Zeroize for Bits {
+    fn zeroize(&mut self) {
+        wipe_all(&mut self.words);
+        self.len = 0;
+    }
+}
+
+impl Drop for Bits {
+    fn drop(&mut self) {
+        wipe_all(&mut self.words);
+    }
+}
+
+impl ZeroizeOnDrop for Bits {}
 
 impl fmt::Debug for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,6 +16,7 @@ pub mod plane;
 pub mod prg;
 pub mod random;
 pub mod simd;
+pub mod wipe;
 pub mod word;
 
 pub use bits::Bits;
@@ -24,3 +25,4 @@ pub use lane::Lane;
 pub use modulus::Modulus;
 pub use prg::{Prg, Seed};
 pub use random::Random;
+pub use wipe::Wiped;

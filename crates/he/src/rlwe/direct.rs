@@ -8,8 +8,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use ring::Wiped;
 use ring::word::{mask, signed};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::cipher::Ciphertext;
 use super::params::Params;
@@ -48,17 +49,15 @@ enum Limbs {
 }
 
 /// A ciphertext that is ready to be multiplied.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Factor {
     /// By half and limb: -x, then x.
-    extended: Vec<Vec<f64>>,
+    extended: Vec<Wiped<f64>>,
 }
 
 /// Sums of products for [`TOGETHER`] results.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Sums {
     /// By half and limb: the results one after another.
-    parts: Vec<Vec<f64>>,
+    parts: Vec<Wiped<f64>>,
     /// Terms since the last reduction.
     terms: usize,
 }
@@ -116,7 +115,7 @@ impl Direct {
 
     /// Returns the empty sums.
     pub fn zero(&self) -> Sums {
-        let part = || vec![0.0; TOGETHER * self.params.degree()];
+        let part = || Wiped::new(vec![0.0; TOGETHER * self.params.degree()]);
         Sums { parts: (0..2 * self.limbs.count()).map(|_| part()).collect(), terms: 0 }
     }
 
@@ -234,7 +233,7 @@ impl Limbs {
     }
 
     /// Centred limbs, the low one first, extended.
-    fn split(self, level: Level, values: &[u64], bits: u32) -> Vec<Vec<f64>> {
+    fn split(self, level: Level, values: &[u64], bits: u32) -> Vec<Wiped<f64>> {
         let low = self.low_bits(bits);
         let mut limbs = vec![extend(level, values, low)];
         if matches!(self, Self::Two) {
@@ -247,8 +246,8 @@ impl Limbs {
 }
 
 /// -x, then x, of the centred x: a negacyclic shift is a window of it.
-fn extend(level: Level, x: &[u64], bits: u32) -> Vec<f64> {
-    let mut extended = vec![0.0; 2 * x.len()];
+fn extend(level: Level, x: &[u64], bits: u32) -> Wiped<f64> {
+    let mut extended = Wiped::new(vec![0.0; 2 * x.len()]);
     let (negative, positive) = extended.split_at_mut(x.len());
     convert::centred(level, x, bits, positive);
     negative.iter_mut().zip(positive).for_each(|(to, x)| *to = -*x);

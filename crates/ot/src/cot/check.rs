@@ -69,8 +69,11 @@ impl Check {
         used: usize,
     ) {
         self.bytes.clear();
-        for word in corrections.flatten() {
-            self.bytes.extend_from_slice(&word.to_le_bytes());
+        for words in corrections {
+            let start = self.bytes.len();
+            self.bytes.resize(start + 8 * words.len(), 0);
+            let (bytes, _) = self.bytes[start..].as_chunks_mut();
+            bytes.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
         }
         self.transcript = self.domain.digest(b"corrects", &[&self.transcript, &self.bytes]);
         let [key, _] = self.domain.blocks(b"weights ", &[&self.transcript]);

@@ -137,18 +137,18 @@ impl<S: Side> Queue<S> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use zeroize::Zeroizing;
+    use ring::Wiped;
 
     use super::super::sender::SenderSide;
     use super::*;
 
     #[test]
     fn whole_chunks_are_not_copied_and_parts_come_once() {
-        let chunk = Zeroizing::new(vec![1, 2, 3]);
+        let chunk = Wiped::new(vec![1, 2, 3]);
         let place = chunk.as_ptr();
         let mut queue = Queue::<SenderSide>::new(0);
         queue.push(Chunk::Made(chunk));
-        queue.push(Chunk::Made(Zeroizing::new(vec![4, 5, 6])));
+        queue.push(Chunk::Made(Wiped::new(vec![4, 5, 6])));
         let whole = queue.split_off(3).make(1).unwrap();
         assert_eq!((&**whole, whole.as_ptr()), (&[1, 2, 3][..], place));
         let part = queue.split_off(2);

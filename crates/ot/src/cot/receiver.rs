@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use ring::Random;
+use ring::{Random, Wiped};
 use wire::{Channel, Result, Role};
-use zeroize::Zeroizing;
 
 use super::batch::ReceiverBatch;
 use super::end::{End, Line, Side, When};
@@ -107,9 +106,9 @@ impl Side for ReceiverSide {
     }
 
     fn make((trees, received): &Self::Later, count: usize, threads: usize) -> Result<Chosen> {
-        let mut blocks = Zeroizing::new(vec![0; count]);
+        let mut blocks = Wiped::new(vec![0; count]);
         trees.make(threads, received, &mut blocks)?;
-        let choices = Zeroizing::new(blocks.iter().map(|t| *t as u8 & 1).collect());
+        let choices = Wiped::new(blocks.iter().map(|t| *t as u8 & 1).collect());
         Ok(Chosen { blocks, choices })
     }
 
@@ -125,14 +124,14 @@ impl Side for ReceiverSide {
 
 /// Blocks `t_i` and choice bits `c_i` of the receiver, as many of one as of the other.
 pub(crate) struct Chosen {
-    blocks: Zeroizing<Vec<u128>>,
-    choices: Zeroizing<Vec<u8>>,
+    blocks: Wiped<u128>,
+    choices: Wiped<u8>,
 }
 
 impl Made for Chosen {
     fn with_room(count: usize) -> Self {
-        let blocks = Zeroizing::new(Vec::with_capacity(count));
-        Self { blocks, choices: Zeroizing::new(Vec::with_capacity(count)) }
+        let blocks = Wiped::new(Vec::with_capacity(count));
+        Self { blocks, choices: Wiped::new(Vec::with_capacity(count)) }
     }
 
     fn len(&self) -> usize {

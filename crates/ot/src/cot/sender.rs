@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use ring::Random;
+use ring::{Random, Wiped};
 use wire::{Channel, Result, Role};
-use zeroize::Zeroizing;
 
 use super::batch::SenderBatch;
 use super::end::{End, Line, Side, When};
@@ -93,7 +92,7 @@ impl Side for SenderSide {
         when: When,
     ) -> Result<Chunk<Self>> {
         let trees = refill.next(messages.iter().sum());
-        let mut blocks: Blocks = Zeroizing::new(vec![0; trees.leaves()]);
+        let mut blocks = Blocks::new(vec![0; trees.leaves()]);
         let sent = trees.grow(threads, &mut blocks);
         sent.messages(messages).try_for_each(|message| line.send(message))?;
         if when == When::Later {
@@ -105,7 +104,7 @@ impl Side for SenderSide {
     }
 
     fn make(trees: &SenderTrees, count: usize, threads: usize) -> Result<Blocks> {
-        let mut blocks: Blocks = Zeroizing::new(vec![0; count]);
+        let mut blocks = Blocks::new(vec![0; count]);
         trees.remake(threads, &mut blocks);
         Ok(blocks)
     }
@@ -120,7 +119,7 @@ impl Side for SenderSide {
 }
 
 /// Blocks `q_i` of the sender.
-type Blocks = Zeroizing<Vec<u128>>;
+type Blocks = Wiped<u128>;
 
 impl Made for Blocks {
     fn with_room(count: usize) -> Self {

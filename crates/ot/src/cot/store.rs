@@ -2,15 +2,16 @@
 
 use std::ops::{Deref, Range};
 
-use zeroize::{DefaultIsZeroes, Zeroize, Zeroizing};
+use ring::Wiped;
+use ring::wipe::wipe;
 
 /// Items not taken yet, in order. Dereferences to them.
-pub(crate) struct Store<T: DefaultIsZeroes> {
-    items: Zeroizing<Vec<T>>,
+pub(crate) struct Store<T: Copy + Default> {
+    items: Wiped<T>,
     taken: usize,
 }
 
-impl<T: DefaultIsZeroes> Store<T> {
+impl<T: Copy + Default> Store<T> {
     pub(crate) fn new() -> Self {
         Self::from(Vec::new())
     }
@@ -23,13 +24,13 @@ impl<T: DefaultIsZeroes> Store<T> {
         let end = self.taken + count;
         let source = &mut self.items[self.taken..end];
         let items = source.to_vec();
-        source.zeroize();
+        wipe(source);
         self.taken = end;
         Self::from(items)
     }
 }
 
-impl<T: DefaultIsZeroes> Deref for Store<T> {
+impl<T: Copy + Default> Deref for Store<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -37,31 +38,31 @@ impl<T: DefaultIsZeroes> Deref for Store<T> {
     }
 }
 
-impl<T: DefaultIsZeroes> From<Vec<T>> for Store<T> {
+impl<T: Copy + Default> From<Vec<T>> for Store<T> {
     fn from(items: Vec<T>) -> Self {
-        Zeroizing::new(items).into()
+        Wiped::new(items).into()
     }
 }
 
-impl<T: DefaultIsZeroes> From<Zeroizing<Vec<T>>> for Store<T> {
-    fn from(items: Zeroizing<Vec<T>>) -> Self {
+impl<T: Copy + Default> From<Wiped<T>> for Store<T> {
+    fn from(items: Wiped<T>) -> Self {
         Self { items, taken: 0 }
     }
 }
 
 /// Moves the items at `range` to the end of `into`, which is empty or has room for them (a growing vector leaves
 /// copies behind), and leaves zeros.
-pub(crate) fn move_to<T: DefaultIsZeroes>(
-    items: &mut Zeroizing<Vec<T>>,
+pub(crate) fn move_to<T: Copy + Default>(
+    items: &mut Wiped<T>,
     range: Range<usize>,
-    into: &mut Zeroizing<Vec<T>>,
+    into: &mut Wiped<T>,
 ) {
     if into.capacity() <= range.len() && into.is_empty() && range.len() == items.len() {
         std::mem::swap(items, into);
         return;
     }
     into.extend_from_slice(&items[range.clone()]);
-    items[range].zeroize();
+    wipe(&mut items[range]);
 }
 
 #[cfg(test)]
@@ -80,13 +81,13 @@ mod tests {
 
     #[test]
     fn what_is_moved_leaves_zeros() {
-        let mut items = Zeroizing::new(vec![1u8, 2, 3, 4]);
-        let mut into = Zeroizing::new(Vec::with_capacity(4));
+        let mut items = Wiped::new(vec![1u8, 2, 3, 4]);
+        let mut into = Wiped::new(Vec::with_capacity(4));
         move_to(&mut items, 1..3, &mut into);
         assert_eq!((&**into, &**items), (&[2, 3][..], &[1, 0, 0, 4][..]));
         move_to(&mut items, 3..4, &mut into);
         assert_eq!((&**into, &**items), (&[2, 3, 4][..], &[1, 0, 0, 0][..]));
-        let mut all = Zeroizing::new(Vec::new());
+        let mut all = Wiped::new(Vec::new());
         move_to(&mut into, 0..3, &mut all);
         assert_eq!(&**all, &[2, 3, 4]);
         assert!(into.is_empty());
