@@ -32,7 +32,7 @@ impl Fills for ReceiverSide {
 }
 
 /// The pads of one job.
-type Pads<S> = <<S as Fills>::Making as Making<<S as Side>::Batch>>::Pads;
+pub(crate) type Pads<S> = <<S as Fills>::Making as Making<<S as Side>::Batch>>::Pads;
 
 /// Pads of OTs that this party sends, which are made until they are taken.
 pub type FillingSender = Filling<SenderSide>;

@@ -17,23 +17,30 @@
 use std::fmt;
 
 use ring::Bits;
+use ring::wipe::wipe_all;
 use wire::{Channel, Cost, Result};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
-use crate::cot::schedule::Schedule;
-use crate::cot::{CotReceiver, CotSender, End, Side};
+use crate::cot::schedule::{CorrelationCounts, Schedule};
+use crate::cot::{CotReceiver, CotSender};
 use crate::job::Job;
 
+mod filler;
 mod making;
 
+use self::filler::Filler;
+pub use self::filler::fill_both;
 pub(crate) use self::making::{Making, Receiving, Sending};
 
 /// Correlations made at a time.
 const CHUNK: usize = 1 << 16;
 
+/// Elements for which correlations are asked at a time.
+const PIECE: usize = CHUNK / 8;
+
 /// One value of every element.
-#[derive(Clone, Default, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Column {
     /// A vector for each bit of the entry.
     pub planes: Vec<Bits>,
@@ -93,6 +100,22 @@ impl ReceiverPads {
     }
 }
 
+impl Zeroize for Column {
+    fn zeroize(&mut self) {
+        self.planes.clear();
+        self.words.iter_mut().for_each(wipe_all);
+        self.words.clear();
+    }
+}
+
+impl Drop for Column {
+    fn drop(&mut self) {
+        self.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Column {}
+
 impl Column {
     /// Returns the list of the first integer of every entry, if entries hold integers.
     pub fn first_word(&self) -> Option<&Vec<u64>> {
@@ -110,32 +133,13 @@ impl Column {
 
 /// The numbers of elements of a job that are made together.
 pub(crate) fn pieces(job: &Job) -> impl Iterator<Item = usize> + use<> {
-    let (count, most) = (job.count, CHUNK / 8);
-    (0..count).step_by(most).map(move |done| most.min(count - done))
+    let count = job.count;
+    (0..count).step_by(PIECE).map(move |done| PIECE.min(count - done))
 }
 
 /// Correlations to ask for when `left` are still to be taken in this phase.
 pub(crate) fn ask(left: usize) -> usize {
     left.min(CHUNK)
-}
-
-/// Announces the correlations of `jobs`, and returns what takes the next of them, extending
-/// `source` as needed.
-fn correlations<S: Side>(
-    channel: &mut Channel,
-    source: &mut End<S>,
-    jobs: &[Job],
-) -> Result<impl FnMut(usize) -> Result<S::Batch>> {
-    jobs.iter().try_for_each(Job::check)?;
-    let mut left: usize = jobs.iter().map(Job::cots).sum();
-    source.reserve(left);
-    Ok(move |count: usize| {
-        if source.available() < count {
-            source.extend(channel, ask(left))?;
-        }
-        left -= count;
-        source.split_off(count)
-    })
 }
 
 /// Makes the sender's pads for `jobs`; the peer runs [`fill_receiver`].
@@ -148,8 +152,7 @@ pub fn fill_sender(
     source: &mut CotSender,
     jobs: &[Job],
 ) -> Result<Vec<SenderPads>> {
-    let mut next = correlations(channel, source, jobs)?;
-    jobs.iter().map(|job| Sending::all(*job, &mut next)).collect()
+    Filler::new(source, jobs)?.all(channel)
 }
 
 /// Makes the receiver's pads for `jobs`; the peer runs [`fill_sender`].
@@ -161,8 +164,7 @@ pub fn fill_receiver(
     source: &mut CotReceiver,
     jobs: &[Job],
 ) -> Result<Vec<ReceiverPads>> {
-    let mut next = correlations(channel, source, jobs)?;
-    jobs.iter().map(|job| Receiving::all(*job, &mut next)).collect()
+    Filler::new(source, jobs)?.all(channel)
 }
 
 /// Returns what filling `jobs` costs out of `schedule`.
@@ -186,9 +188,20 @@ pub fn fill_cost(schedule: &mut Schedule, jobs: &[Job]) -> Cost {
 /// Returns whether the party that holds Delta says all of the correlations of `jobs`, which are the next
 /// ones, and the other nothing.
 pub fn is_one_way(schedule: &Schedule, jobs: &[Job]) -> bool {
+    made_for(schedule, jobs).soft.iter().all(|made| *made == 0)
+}
+
+/// Returns whether the party that holds the choices says all of the correlations of `jobs`, which are the next
+/// ones, and the other nothing.
+pub fn is_soft(schedule: &Schedule, jobs: &[Job]) -> bool {
+    made_for(schedule, jobs).silent.iter().all(|made| *made == 0)
+}
+
+/// The correlations that are made for `jobs`.
+fn made_for(schedule: &Schedule, jobs: &[Job]) -> CorrelationCounts {
     let mut ahead = schedule.clone();
     fill_cost(&mut ahead, jobs);
-    ahead.made().since(schedule.made()).soft.iter().all(|made| *made == 0)
+    ahead.made().since(schedule.made())
 }
 
 /// Returns the pads of dealt or otherwise finished correlations, exactly `job.cots()`.

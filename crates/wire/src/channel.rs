@@ -392,6 +392,7 @@ impl fmt::Debug for Channel {
     }
 }
 
+mod crossing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ring::host::Instant;
 
-use crate::cost::Cost;
+use crate::cost::{Cost, Role};
 
 /// When a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +52,8 @@ pub struct Meter {
     since: Instant,
     paused: bool,
     total: Cost,
+    /// The server's messages and the client's, where they cross.
+    crossing: Option<[Cost; 2]>,
 }
 
 impl Meter {
@@ -59,7 +61,8 @@ impl Meter {
         let start =
             Entry { phase: Phase::Setup, layer: None, cost: Cost::NONE, time: Duration::ZERO };
         let (since, paused) = (Instant::now(), false);
-        Self { entries: vec![start], current: 0, since, paused, total: Cost::NONE }
+        let (total, crossing) = (Cost::NONE, None);
+        Self { entries: vec![start], current: 0, since, paused, total, crossing }
     }
 
     /// Attributes what follows to `layer` in `phase`.
@@ -109,7 +112,27 @@ impl Meter {
         self.total
     }
 
+    /// What follows is a run of each party's messages, the server's first, in whatever order they come.
+    pub(crate) fn cross(&mut self) {
+        self.crossing = Some([Cost::NONE; 2]);
+    }
+
+    /// Counts what has crossed.
+    pub(crate) fn crossed(&mut self) {
+        for run in self.crossing.take().unwrap_or_default() {
+            if run.first.is_some() {
+                self.count(run);
+            }
+        }
+    }
+
     pub(crate) fn count(&mut self, message: Cost) {
+        if let Some(runs) = &mut self.crossing {
+            let [server, client] = runs;
+            let run = if message.first == Some(Role::Server) { server } else { client };
+            *run = run.then(message);
+            return;
+        }
         let turned = message.first != self.total.last;
         self.total = self.total.then(message);
         if let Some(entry) = self.entries.get_mut(self.current) {

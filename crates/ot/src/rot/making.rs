@@ -1,10 +1,10 @@
 //! Pads out of correlations, piece by piece.
 
-use ring::Bits;
-use ring::plane;
+use std::mem::take;
+
 use ring::word::mask;
+use ring::{Bits, Wiped, plane};
 use wire::Result;
-use zeroize::Zeroize;
 
 use super::{Column, ReceiverPads, SenderPads, pieces};
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
@@ -12,8 +12,6 @@ use crate::job::{Entry, Job};
 
 /// Elements gathered before their pads are cut into planes.
 const GROUP: usize = 64;
-/// Entries of a table from which on pads come for few elements at a time.
-const WIDE: usize = 32;
 
 /// The pads of a job on the way.
 pub(crate) trait Making<B>: Sized + Send {
@@ -42,7 +40,7 @@ pub(crate) trait Making<B>: Sized + Send {
 /// The sender's.
 pub(crate) struct Sending {
     job: Job,
-    columns: Vec<Collector>,
+    entries: Collector,
 }
 
 /// The receiver's.
@@ -56,27 +54,15 @@ impl Making<SenderBatch> for Sending {
     type Pads = SenderPads;
 
     fn begin(job: Job) -> Self {
-        Self { job, columns: (0..job.entries()).map(|_| Collector::new(&job)).collect() }
+        Self { job, entries: Collector::new(&job, job.entries()) }
     }
 
     fn add(&mut self, mut batch: SenderBatch, count: usize) {
-        let Self { job, columns } = self;
-        batch.pads(job.choice_bits, count, |pads| {
-            if job.entries() < WIDE {
-                for (j, column) in columns.iter_mut().enumerate() {
-                    column.extend(pads, j, job.entries());
-                }
-                return;
-            }
-            for element in pads.chunks_exact(job.entries()) {
-                columns.iter_mut().zip(element).for_each(|(column, pad)| column.extend_one(*pad));
-            }
-        });
+        batch.pads(self.job.choice_bits, count, |pads| self.entries.extend(pads));
     }
 
     fn finish(self) -> SenderPads {
-        let pads = self.columns.into_iter().map(Collector::finish).collect();
-        SenderPads { job: self.job, pads }
+        SenderPads { job: self.job, pads: self.entries.finish() }
     }
 }
 
@@ -85,131 +71,183 @@ impl Making<ReceiverBatch> for Receiving {
 
     fn begin(job: Job) -> Self {
         let choices = Job { entry: Entry::Bits(job.choice_bits), ..job };
-        Self { job, choices: Collector::new(&choices), opened: Collector::new(&job) }
+        Self { job, choices: Collector::new(&choices, 1), opened: Collector::new(&job, 1) }
     }
 
     fn add(&mut self, mut batch: ReceiverBatch, count: usize) {
         let Self { job, choices, opened } = self;
         batch.pads(job.choice_bits, count, |choice, pads| {
-            choice.iter().for_each(|choice| choices.push(u128::from(*choice)));
-            opened.extend(pads, 0, 1);
+            choices.extend_bytes(choice);
+            opened.extend(pads);
         });
     }
 
     fn finish(self) -> ReceiverPads {
-        let choices = std::mem::take(&mut self.choices.finish().planes);
-        ReceiverPads { job: self.job, choices, opened: self.opened.finish() }
+        let choices = self.choices.finish().pop();
+        let choices = choices.map(|mut column| std::mem::take(&mut column.planes));
+        let opened = self.opened.finish().pop();
+        ReceiverPads {
+            job: self.job,
+            choices: choices.unwrap_or_default(),
+            opened: opened.unwrap_or_default(),
+        }
     }
 }
 
-/// Collects pads, element by element, into a column.
+/// The bytes of a place of the pads of [`GROUP`] elements.
+type Group = [u8; GROUP];
+
+/// Collects the pads of one element after the other into a column for each entry.
 struct Collector {
     entry: Entry,
     count: usize,
-    /// The bytes of the elements held that planes are cut from, [`GROUP`] of each place.
-    bytes: Vec<u8>,
+    entries: usize,
+    /// Of the elements held the bytes that planes are cut from: of the first byte of a pad those of each entry,
+    /// and so on.
+    bytes: Wiped<u8>,
     held: usize,
-    planes: Vec<Vec<u64>>,
-    words: Vec<Vec<u64>>,
+    /// Elements that are in the columns.
+    done: usize,
+    /// The planes of the first entry, then those of the second, and so on.
+    planes: Vec<Wiped<u64>>,
+    /// The integers of the first entry, then those of the second, and so on.
+    words: Vec<Wiped<u64>>,
+    /// A word of a plane of each entry.
+    cut: Wiped<u64>,
     masks: [u64; 2],
 }
 
 impl Collector {
-    fn new(job: &Job) -> Self {
-        let room = job.count.div_ceil(64);
+    fn new(job: &Job, entries: usize) -> Self {
+        let zeros = |len: usize, lists: usize| {
+            (0..entries * lists).map(|_| Wiped::new(vec![0; len])).collect()
+        };
         let mut masks = [0; 2];
         masks.iter_mut().zip(job.entry.words()).for_each(|(to, bits)| *to = mask(bits));
+        let places = job.entry.pad_planes().div_ceil(8);
         Self {
             entry: job.entry,
             count: job.count,
-            bytes: vec![0; job.entry.pad_planes().div_ceil(8) * GROUP],
+            entries,
+            bytes: Wiped::new(vec![0; GROUP * places * entries]),
             held: 0,
-            planes: (0..job.entry.pad_planes()).map(|_| Vec::with_capacity(room)).collect(),
-            words: job.entry.words().map(|_| Vec::with_capacity(job.count)).collect(),
+            done: 0,
+            planes: zeros(job.count.div_ceil(GROUP), job.entry.pad_planes()),
+            words: zeros(job.count, job.entry.words().count()),
+            cut: Wiped::new(Vec::with_capacity(entries)),
             masks,
         }
     }
 
-    /// Takes every `step`-th pad from number `first` on.
-    fn extend(&mut self, pads: &[u128], first: usize, step: usize) {
+    /// Takes all pads of the next elements.
+    fn extend(&mut self, pads: &[u128]) {
         if self.planes.is_empty() {
-            return self.extend_words(pads.iter().skip(first).step_by(step));
+            return self.extend_words(pads);
         }
-        let mut rest = pads.get(first..).unwrap_or_default();
+        let mut rest = pads;
         while !rest.is_empty() {
-            let room = (GROUP - self.held).min(rest.len().div_ceil(step));
-            let (now, later) = rest.split_at(rest.len().min(room * step));
-            for (byte, place) in self.bytes.chunks_exact_mut(GROUP).enumerate() {
-                let pads = now.iter().step_by(step);
-                for (to, pad) in place[self.held..].iter_mut().zip(pads) {
-                    *to = (pad >> (8 * byte)) as u8;
-                }
+            let room = (GROUP - self.held) * self.entries;
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            let (groups, _) = self.bytes.as_chunks_mut();
+            for (byte, groups) in groups.chunks_exact_mut(self.entries).enumerate() {
+                place(now, byte, groups, self.held);
             }
-            self.held += room;
-            if self.held == GROUP {
-                self.cut();
-            }
+            self.hold(now.len() / self.entries);
             rest = later;
         }
     }
 
-    fn extend_words<'a>(&mut self, pads: impl Iterator<Item = &'a u128>) {
-        let [low, high] = self.masks;
-        match self.words.as_mut_slice() {
-            [first] => first.extend(pads.map(|pad| *pad as u64 & low)),
-            [first, second] => pads.for_each(|pad| {
-                first.push(*pad as u64 & low);
-                second.push((pad >> 64) as u64 & high);
-            }),
-            _ => {}
+    /// Takes the next elements, which have one entry of a byte.
+    fn extend_bytes(&mut self, elements: &[u8]) {
+        let mut rest = elements;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at((GROUP - self.held).min(rest.len()));
+            self.bytes[self.held..][..now.len()].copy_from_slice(now);
+            self.hold(now.len());
+            rest = later;
         }
     }
 
-    #[inline]
-    fn extend_one(&mut self, pad: u128) {
-        if self.planes.is_empty() {
-            self.extend_words(std::iter::once(&pad));
-        } else {
-            self.push(pad);
+    fn extend_words(&mut self, pads: &[u128]) {
+        let ([low, high], start) = (self.masks, self.done);
+        let lists = self.words.len() / self.entries;
+        for (j, words) in self.words.chunks_exact_mut(lists.max(1)).enumerate() {
+            let pads = pads.chunks_exact(self.entries).filter_map(|element| element.get(j));
+            match words {
+                [first] => {
+                    first[start..].iter_mut().zip(pads).for_each(|(to, x)| *to = *x as u64 & low);
+                }
+                [first, second] => {
+                    let to = first[start..].iter_mut().zip(&mut second[start..]);
+                    to.zip(pads).for_each(|((first, second), x)| {
+                        *first = *x as u64 & low;
+                        *second = (x >> 64) as u64 & high;
+                    });
+                }
+                _ => {}
+            }
         }
+        self.done += pads.len() / self.entries;
     }
 
-    #[inline]
-    fn push(&mut self, pad: u128) {
-        let places = self.bytes.chunks_exact_mut(GROUP);
-        for (place, byte) in places.zip(pad.to_le_bytes()) {
-            place[self.held] = byte;
-        }
-        self.held += 1;
+    /// Holds `more` elements, whose bytes are there.
+    fn hold(&mut self, more: usize) {
+        self.held += more;
         if self.held == GROUP {
             self.cut();
         }
     }
 
-    /// Appends the bits of the elements held to the planes.
+    /// Moves the bits of the elements held to the planes.
     fn cut(&mut self) {
-        for (bit, plane) in (0u32..).zip(&mut self.planes) {
-            let bytes = &self.bytes[GROUP * (bit / 8) as usize..][..self.held];
-            plane::gather(bytes, bit % 8, plane);
+        let (at, planes) = (self.done / GROUP, self.entry.pad_planes());
+        for bit in 0..planes {
+            let groups = &self.bytes[bit / 8 * self.entries * GROUP..][..self.entries * GROUP];
+            self.cut.clear();
+            plane::gather(groups, bit as u32 % 8, &mut self.cut);
+            let to = self.planes.iter_mut().skip(bit).step_by(planes);
+            to.zip(&*self.cut).for_each(|(plane, word)| plane[at] = *word);
         }
+        self.done += self.held;
         self.held = 0;
     }
 
-    fn finish(mut self) -> Column {
+    /// A column for each entry.
+    fn finish(mut self) -> Vec<Column> {
         if self.held > 0 {
             self.cut();
         }
-        debug_assert_eq!(self.planes.len(), self.entry.pad_planes());
-        let planes = std::mem::take(&mut self.planes);
-        let planes = planes.into_iter().map(|words| Bits::new(words, self.count)).collect();
-        Column { planes, words: std::mem::take(&mut self.words) }
+        let (planes, words) = (self.entry.pad_planes(), self.entry.words().count());
+        let (count, mut all, mut lists) =
+            (self.count, self.planes.into_iter(), self.words.into_iter());
+        let plane = |mut words: Wiped<u64>| Bits::new(take(&mut *words), count);
+        let column = |_| Column {
+            planes: all.by_ref().take(planes).map(plane).collect(),
+            words: lists.by_ref().take(words).map(|mut list| take(&mut *list)).collect(),
+        };
+        (0..self.entries).map(column).collect()
     }
 }
 
-impl Drop for Collector {
-    fn drop(&mut self) {
-        self.bytes.zeroize();
-        self.planes.zeroize();
-        self.words.zeroize();
+/// Byte `byte` of pads, those of an element after those of the one before, to `groups`, of which there is one for each
+/// entry, from place `held` on.
+fn place(pads: &[u128], byte: usize, groups: &mut [Group], held: usize) {
+    // A shift of 128 bits by a variable takes ten instructions.
+    let shift = 8 * (byte % 8);
+    match byte {
+        0 => place_each(pads, |pad| pad as u8, groups, held),
+        1..8 => place_each(pads, |pad| (pad as u64 >> shift) as u8, groups, held),
+        _ => place_each(pads, |pad| ((pad >> 64) as u64 >> shift) as u8, groups, held),
+    }
+}
+
+#[inline(always)]
+fn place_each(pads: &[u128], byte: impl Fn(u128) -> u8, groups: &mut [Group], held: usize) {
+    if let [group] = groups {
+        return group[held..].iter_mut().zip(pads).for_each(|(to, pad)| *to = byte(*pad));
+    }
+    for (at, element) in (held..).zip(pads.chunks_exact(groups.len())) {
+        let at = at % GROUP;
+        groups.iter_mut().zip(element).for_each(|(group, pad)| group[at] = byte(*pad));
     }
 }

@@ -9,7 +9,9 @@ use mpc::{Correlations, Demand, Pads, garbled};
 use ot::filling::{
     FillingReceiver, FillingSender, fill_receiver_later, fill_sender_later, fill_sender_unsent,
 };
-use ot::rot::{ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender, is_one_way};
+use ot::rot::{
+    ReceiverPads, SenderPads, fill_both, fill_cost, fill_receiver, fill_sender, is_one_way, is_soft,
+};
 use ot::{
     Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
     Sourcing,
@@ -200,6 +202,12 @@ impl CorrelationSource {
         let mut ots = Ots::default();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
         let missing = first.is_none();
+        let [ours, theirs] =
+            if role == Role::Client { [&client, &server] } else { [&server, &client] };
+        if missing && is_soft(from.schedule(), ours) && is_soft(to.schedule(), theirs) {
+            let (sending, receiving) = fill_both(channel, (from, ours), (to, theirs))?;
+            return Ok(Ots { sending: sending.into(), receiving: receiving.into() });
+        }
         if role == Role::Client {
             ots.sending = send(channel, from, &client, when)?;
             if missing {

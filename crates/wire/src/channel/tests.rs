@@ -72,3 +72,25 @@ fn equal_looking_frames_cannot_be_repeated_dropped_or_swapped() {
         }
     }
 }
+
+#[test]
+fn messages_that_cross_are_a_run_of_each_party_in_any_order() {
+    let party = |channel: &mut Channel, first: bool| {
+        channel.crossing(|channel| {
+            for turn in [first, !first, first, !first] {
+                if turn { talk(channel)? } else { listen(channel)? }
+            }
+            Ok(())
+        })?;
+        // What follows is counted as ever: this run belongs to the client's before it.
+        if channel.role() == Role::Client { talk(channel) } else { listen(channel) }
+    };
+    let (ours, theirs) = run_pair(|ch| party(ch, true), |ch| party(ch, false));
+    ours.value.unwrap();
+    theirs.value.unwrap();
+    let bytes = FRAMES as u64 * (HEADER_LEN + 3);
+    for cost in [ours.cost, theirs.cost] {
+        assert_eq!((cost.client_to_server, cost.server_to_client), (3 * bytes, 2 * bytes));
+        assert_eq!((cost.rounds, cost.first), (2, Some(Role::Server)));
+    }
+}
