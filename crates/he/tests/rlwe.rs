@@ -116,8 +116,10 @@ fn noise_stays_below_its_bound_and_near_it() {
             assert!(most > bound / 8.0, "{params}: {most} is far below {bound}");
             let proxy = noise.phase(0.0) / (2.0 * 2f64.ln()).sqrt();
             if response_bits == bits {
-                let got = deviation(&all);
-                assert!(got < proxy && got > proxy / 2.5, "{params}: {got} against {proxy}");
+                // A deviation that is measured is off by one part in the root of twice the samples.
+                let (got, off) = (deviation(&all), 1.0 / (2.0 * all.len() as f64).sqrt());
+                let most = proxy * (1.0 + 4.0 * off);
+                assert!(got < most && got > proxy / 2.5, "{params}: {got} against {proxy}");
             }
         }
     }
