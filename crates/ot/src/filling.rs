@@ -10,29 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wire::{Channel, Error, Meanwhile, Result};
 
 use crate::cot::ferret::Corrections;
-use crate::cot::{CotReceiver, CotSender, End, Line, ReceiverSide, SenderSide, Side, Taken, When};
+use crate::cot::{CotReceiver, CotSender, End, Line, ReceiverSide, SenderSide};
 use crate::job::Job;
-use crate::rot::{Making, ReceiverPads, Receiving, SenderPads, Sending, ask, pieces};
+use crate::rot::{Filler, Fills, Heard, Making, Pads, Piece, ReceiverPads, SenderPads};
+
+pub use self::both::fill_both;
+
+mod both;
 
 /// Pads made at a time, at most, so that a party that waits soon sees what arrives.
 const PADS: usize = 1 << 15;
-
-/// A side whose correlations become pads.
-pub(crate) trait Fills: Side {
-    /// Pads of a job on the way.
-    type Making: Making<Self::Batch>;
-}
-
-impl Fills for SenderSide {
-    type Making = Sending;
-}
-
-impl Fills for ReceiverSide {
-    type Making = Receiving;
-}
-
-/// The pads of one job.
-pub(crate) type Pads<S> = <<S as Fills>::Making as Making<<S as Side>::Batch>>::Pads;
 
 /// Pads of OTs that this party sends, which are made until they are taken.
 pub type FillingSender = Filling<SenderSide>;
@@ -72,7 +59,7 @@ impl Filled for FillingSender {
     type Pads = SenderPads;
 
     fn left(&self) -> usize {
-        self.state().jobs.len()
+        self.state().heard.jobs.len()
     }
 
     fn next(&self, jobs: &[Job]) -> Result<Vec<SenderPads>> {
@@ -92,7 +79,7 @@ impl Filled for FillingReceiver {
     type Pads = ReceiverPads;
 
     fn left(&self) -> usize {
-        self.state().jobs.len()
+        self.state().heard.jobs.len()
     }
 
     fn next(&self, jobs: &[Job]) -> Result<Vec<ReceiverPads>> {
@@ -108,77 +95,49 @@ impl Filled for FillingReceiver {
     }
 }
 
-/// Some elements of a job, and their correlations.
-type Piece<S> = (usize, Taken<S>);
-
 struct State<S: Fills> {
-    threads: usize,
-    /// Jobs that are not begun.
-    waiting: VecDeque<(Job, VecDeque<Piece<S>>)>,
-    /// The job that is begun.
-    making: Option<(S::Making, VecDeque<Piece<S>>)>,
-    made: VecDeque<Pads<S>>,
+    /// What is not taken.
+    heard: Heard<S>,
     /// Why no more can be made.
     failed: Option<Error>,
-    /// Jobs that are not taken.
-    jobs: VecDeque<Job>,
 }
 
 #[allow(private_bounds, reason = "there are two sides, and both are in this crate")]
 impl<S: Fills> Filling<S> {
     /// Exchanges all messages for `jobs`; the peer does the same, or [fills](crate::rot::fill_sender) at once.
     fn exchange(line: &mut Line<'_>, source: &mut End<S>, jobs: &[Job]) -> Result<Arc<Self>> {
-        jobs.iter().try_for_each(Job::check)?;
-        let mut left: usize = jobs.iter().map(Job::cots).sum();
-        source.reserve(left);
-        let mut waiting = VecDeque::with_capacity(jobs.len());
-        for job in jobs {
-            let mut some = VecDeque::new();
-            for piece in pieces(job) {
-                let count = piece * job.choice_bits as usize;
-                if source.available() < count {
-                    source.exchange(line, ask(left), When::Later)?;
-                }
-                left -= count;
-                let mut taken = source.split_later(count)?;
-                let most = (PADS >> job.choice_bits).max(1);
-                for done in (0..piece).step_by(most) {
-                    let now = most.min(piece - done);
-                    some.push_back((now, taken.split_off(now * job.choice_bits as usize)));
-                }
-            }
-            waiting.push_back((*job, some));
-        }
-        let (threads, jobs) = (source.threads(), jobs.iter().copied().collect());
-        let (making, made, failed) = (None, VecDeque::new(), None);
-        let state = State { threads, waiting, making, made, failed, jobs };
-        Ok(Arc::new(Self(Mutex::new(state))))
+        Filler::new(source, jobs)?.later(line, PADS).map(Self::of)
+    }
+
+    /// The pads of all jobs of `heard`.
+    fn of(heard: Heard<S>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { heard, failed: None })))
     }
 
     fn take(&self, jobs: &[Job]) -> Result<Vec<Pads<S>>> {
         let mut state = self.state();
-        if !state.jobs.iter().take(jobs.len()).eq(jobs) {
+        if !state.heard.jobs.iter().take(jobs.len()).eq(jobs) {
             return Err(Error::misuse("a step needs other OTs than were prepared"));
         }
-        while state.made.len() < jobs.len() {
+        while state.heard.made.len() < jobs.len() {
             if !state.step()? {
                 return Err(Error::internal("fewer pads than jobs"));
             }
         }
-        state.jobs.drain(..jobs.len());
-        Ok(state.made.drain(..jobs.len()).collect())
+        state.heard.jobs.drain(..jobs.len());
+        Ok(state.heard.made.drain(..jobs.len()).collect())
     }
 
     fn take_last(&self, count: usize) -> Result<Vec<Pads<S>>> {
         let mut state = self.state();
-        let kept = state.jobs.len().checked_sub(count);
+        let kept = state.heard.jobs.len().checked_sub(count);
         let kept = kept.ok_or_else(|| Error::internal("fewer jobs than are taken"))?;
-        state.jobs.truncate(kept);
-        let Some(first) = state.waiting.len().checked_sub(count) else {
+        state.heard.jobs.truncate(kept);
+        let Some(first) = state.heard.waiting.len().checked_sub(count) else {
             while state.step()? {}
-            return Ok(state.made.split_off(kept).into());
+            return Ok(state.heard.made.split_off(kept).into());
         };
-        let (threads, waiting) = (state.threads, state.waiting.split_off(first));
+        let (threads, waiting) = (state.heard.threads, state.heard.waiting.split_off(first));
         let make = |(job, pieces): (Job, VecDeque<Piece<S>>)| {
             let mut making = S::Making::begin(job);
             for (count, taken) in pieces {
@@ -213,20 +172,20 @@ impl<S: Fills> State<S> {
     }
 
     fn next(&mut self) -> Result<bool> {
-        let (mut making, mut pieces) = match self.making.take() {
+        let (mut making, mut pieces) = match self.heard.making.take() {
             Some(making) => making,
-            None => match self.waiting.pop_front() {
+            None => match self.heard.waiting.pop_front() {
                 Some((job, pieces)) => (S::Making::begin(job), pieces),
                 None => return Ok(false),
             },
         };
         if let Some((count, taken)) = pieces.pop_front() {
-            making.add(taken.make(self.threads)?, count);
+            making.add(taken.make(self.heard.threads)?, count);
         }
         if pieces.is_empty() {
-            self.made.push_back(making.finish());
+            self.heard.made.push_back(making.finish());
         } else {
-            self.making = Some((making, pieces));
+            self.heard.making = Some((making, pieces));
         }
         Ok(true)
     }

@@ -167,7 +167,7 @@ fn lanes<const L: usize>(sums: &mut [i64; L], words: &[u64; L], aliases: &Aliase
 /// Masks of the bits of the columns of `L` words, lowest bit first.
 type Masks<const L: usize> = [[u64; L]; COLUMNS.ilog2() as usize];
 
-/// Of each lane the second where the mask is set, otherwise the first.
+/// Takes the second value of each lane where the mask is set, and otherwise the first.
 #[inline(always)]
 fn either<const L: usize>(first: [u64; L], second: [u64; L], mask: &[u64; L]) -> [u64; L] {
     std::array::from_fn(|lane| first[lane] ^ ((first[lane] ^ second[lane]) & mask[lane]))
@@ -193,7 +193,7 @@ fn pick16<const L: usize>(entries: &[u64], bits: &Masks<L>) -> [u64; L] {
     either(pick8(&entries[..8], bits), pick8(&entries[8..], bits), &bits[3])
 }
 
-/// The entry of each lane's column, of which `bits` are.
+/// Looks up the entry of each lane's column, which is given by the masks of its bits.
 #[inline(always)]
 fn pick32<const L: usize>(entries: &[u64; COLUMNS], bits: &Masks<L>) -> [u64; L] {
     either(pick16(&entries[..16], bits), pick16(&entries[16..], bits), &bits[4])

@@ -36,7 +36,7 @@ pub(crate) struct Taken<S: Side> {
     queue: Queue<S>,
 }
 
-/// When correlations are made of which a message says all.
+/// When correlations are made that follow from messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     /// With the message.
@@ -94,8 +94,13 @@ pub(crate) trait Side: Sized + 'static {
     /// Correlations in order.
     type Batch: Send + Sync;
 
-    /// Makes `128 * grains` correlations with SoftSpoken.
-    fn soft(trees: &mut Self::Trees, ch: &mut Channel, grains: usize) -> Result<Self::Made>;
+    /// Exchanges the message for `128 * grains` correlations of SoftSpoken.
+    fn soft(
+        trees: &mut Self::Trees,
+        ch: &mut Channel,
+        grains: usize,
+        when: When,
+    ) -> Result<Chunk<Self>>;
 
     /// Starts refill `number` of the direction from its base correlations.
     fn start(domain: &Domain, number: u64, set: Set, base: &Self::Batch) -> Self::Refill;
@@ -159,7 +164,7 @@ impl<S: Side> End<S> {
         }
         for step in self.schedule.steps(count) {
             match step {
-                Step::Soft(count) => self.soft(line.channel()?, count)?,
+                Step::Soft(count) => self.soft(line.channel()?, count, when)?,
                 Step::Start(set) => self.start(set)?,
                 Step::Grow(set, trees) => self.grow(line, set, trees, when)?,
             }
@@ -208,7 +213,7 @@ impl<S: Side> End<S> {
 
     /// Makes the first 128 correlations and takes them, outside of the schedule.
     pub(super) fn make_grain(&mut self, ch: &mut Channel) -> Result<S::Batch> {
-        self.soft(ch, softspoken::GRAIN)?;
+        self.soft(ch, softspoken::GRAIN, When::Now)?;
         self.take_off(softspoken::GRAIN).make(self.threads)
     }
 
@@ -217,9 +222,9 @@ impl<S: Side> End<S> {
         self.threads
     }
 
-    fn soft(&mut self, ch: &mut Channel, count: usize) -> Result<()> {
+    fn soft(&mut self, ch: &mut Channel, count: usize, when: When) -> Result<()> {
         for grains in softspoken::messages(count) {
-            self.pool.push(Chunk::Made(S::soft(&mut self.trees, ch, grains)?));
+            self.pool.push(S::soft(&mut self.trees, ch, grains, when)?);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Correlated oblivious transfers with random choices: setup once per session and
 //! direction, then batches of correlations from the source chosen.
 
+pub(crate) mod arrived;
 pub mod batch;
 pub mod both;
 mod budget;

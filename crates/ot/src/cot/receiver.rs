@@ -74,11 +74,17 @@ impl Side for ReceiverSide {
     type Later = (ReceiverTrees, Received);
     type Batch = ReceiverBatch;
 
-    fn soft(trees: &mut softspoken::Receiver, ch: &mut Channel, grains: usize) -> Result<Chosen> {
+    /// The corrections follow from the correlations, so that these are always made now.
+    fn soft(
+        trees: &mut softspoken::Receiver,
+        ch: &mut Channel,
+        grains: usize,
+        _: When,
+    ) -> Result<Chunk<Self>> {
         // A message makes more than it leaves.
         let mut made = Chosen::with_room((grains + 1) * softspoken::GRAIN);
         ch.send(&trees.extend(grains, &mut made.blocks, &mut made.choices))?;
-        Ok(made)
+        Ok(Chunk::Made(made))
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &ReceiverBatch) -> ferret::Receiver {

@@ -195,6 +195,11 @@ impl Schedule {
         self.made
     }
 
+    /// Returns the bits that SoftSpoken sends for a correlation.
+    pub const fn soft_bits(&self) -> usize {
+        self.sourcing.source.field().sent_bits()
+    }
+
     /// Announces that `count` more correlations will be asked for.
     pub const fn reserve(&mut self, count: usize) {
         self.reserved = self.reserved.saturating_add(count);

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use ring::{Random, Wiped};
+use ring::Random;
 use wire::{Channel, Result, Role};
 
+use super::arrived::{Arrived, Blocks, Ticket};
 use super::batch::SenderBatch;
 use super::end::{End, Line, Side, When};
 use super::ferret::params::Set;
@@ -60,24 +61,29 @@ impl CotSender {
     ) -> Self {
         let hash = PadHash::new(&domain);
         let keys = SenderBatch { hash, first: 0, delta: trees.delta(), blocks: Store::new() };
-        Self::new(domain, sourcing, cot_sender, trees, keys)
+        Self::new(domain, sourcing, cot_sender, Arrived::new(trees), keys)
     }
 }
 
 impl Side for SenderSide {
     const NAME: &str = "CotSender";
-    type Trees = softspoken::Sender;
+    type Trees = Arrived;
     type Refill = ferret::Sender;
     type Made = Blocks;
-    type Later = SenderTrees;
+    type Later = Later;
     type Batch = SenderBatch;
 
-    fn soft(trees: &mut softspoken::Sender, ch: &mut Channel, grains: usize) -> Result<Blocks> {
-        let corrections = ch.receive(&trees.corrections_layout(grains))?;
-        // A message makes more than it leaves.
-        let mut blocks = Blocks::with_room((grains + 1) * softspoken::GRAIN);
-        trees.extend(grains, corrections, &mut blocks)?;
-        Ok(blocks)
+    fn soft(
+        trees: &mut Arrived,
+        ch: &mut Channel,
+        grains: usize,
+        when: When,
+    ) -> Result<Chunk<Self>> {
+        let ticket = trees.receive(ch, grains)?;
+        Ok(match when {
+            When::Now => Chunk::Made(ticket.make()?),
+            When::Later => Chunk::Later(Later::Corrected(ticket), grains * softspoken::GRAIN),
+        })
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &SenderBatch) -> ferret::Sender {
@@ -97,13 +103,17 @@ impl Side for SenderSide {
         sent.messages(messages).try_for_each(|message| line.send(message))?;
         if when == When::Later {
             let count = blocks.len();
-            return Ok(Chunk::Later(trees, count));
+            return Ok(Chunk::Later(Later::Grown(trees), count));
         }
         trees.finish(threads, &mut blocks);
         Ok(Chunk::Made(blocks))
     }
 
-    fn make(trees: &SenderTrees, count: usize, threads: usize) -> Result<Blocks> {
+    fn make(later: &Later, count: usize, threads: usize) -> Result<Blocks> {
+        let trees = match later {
+            Later::Grown(trees) => trees,
+            Later::Corrected(ticket) => return ticket.make(),
+        };
         let mut blocks = Blocks::new(vec![0; count]);
         trees.remake(threads, &mut blocks);
         Ok(blocks)
@@ -118,8 +128,13 @@ impl Side for SenderSide {
     }
 }
 
-/// Blocks `q_i` of the sender.
-type Blocks = Wiped<u128>;
+/// What the sender makes correlations of when they are needed.
+pub(crate) enum Later {
+    /// Trees whose messages were sent.
+    Grown(SenderTrees),
+    /// Corrections that have arrived.
+    Corrected(Ticket),
+}
 
 impl Made for Blocks {
     fn with_room(count: usize) -> Self {

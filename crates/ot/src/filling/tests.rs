@@ -75,7 +75,7 @@ fn taken<S: Fills>(
     let last = filling.take_last(1).unwrap();
     ch.meanwhile([Arc::downgrade(&work)].into());
     wait(ch, [ours, theirs]);
-    assert_eq!(filling.state().waiting.len(), 0, "all was made while the party waited");
+    assert_eq!(filling.state().heard.waiting.len(), 0, "all was made while the party waited");
     all.extend(filling.take(&jobs[1..3]).unwrap());
     all.extend(last);
     assert!(filling.take(&jobs[..1]).is_err(), "none is left");

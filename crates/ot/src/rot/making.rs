@@ -6,7 +6,8 @@ use ring::word::mask;
 use ring::{Bits, Wiped, plane};
 use wire::Result;
 
-use super::{Column, ReceiverPads, SenderPads, pieces};
+use super::pads::{Column, ReceiverPads, SenderPads};
+use super::pieces::pieces;
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
 use crate::job::{Entry, Job};
 
@@ -30,7 +31,7 @@ pub(crate) trait Making<B>: Sized + Send {
     /// Hashes the correlations of all elements, taken by `next` in pieces.
     fn all(job: Job, mut next: impl FnMut(usize) -> Result<B>) -> Result<Self::Pads> {
         let mut making = Self::begin(job);
-        for piece in pieces(&job) {
+        for piece in pieces(job.count) {
             making.add(next(piece * job.choice_bits as usize)?, piece);
         }
         Ok(making.finish())
@@ -94,7 +95,7 @@ impl Making<ReceiverBatch> for Receiving {
     }
 }
 
-/// The bytes of a place of the pads of [`GROUP`] elements.
+/// One byte of a pad of each of [`GROUP`] elements.
 type Group = [u8; GROUP];
 
 /// Collects the pads of one element after the other into a column for each entry.
@@ -102,8 +103,8 @@ struct Collector {
     entry: Entry,
     count: usize,
     entries: usize,
-    /// Of the elements held the bytes that planes are cut from: of the first byte of a pad those of each entry,
-    /// and so on.
+    /// The bytes that planes are cut from, [`GROUP`] for each entry: a group of each entry for the first byte of its
+    /// pads, then one of each for the second byte, and so on.
     bytes: Wiped<u8>,
     held: usize,
     /// Elements that are in the columns.
@@ -229,8 +230,8 @@ impl Collector {
     }
 }
 
-/// Byte `byte` of pads, those of an element after those of the one before, to `groups`, of which there is one for each
-/// entry, from place `held` on.
+/// Writes byte `byte` of pads to `groups`, one for each entry, from place `held` on. The pads of an element follow
+/// those of the element before.
 fn place(pads: &[u128], byte: usize, groups: &mut [Group], held: usize) {
     // A shift of 128 bits by a variable takes ten instructions.
     let shift = 8 * (byte % 8);

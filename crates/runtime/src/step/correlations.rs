@@ -7,10 +7,11 @@ use std::sync::{Arc, Weak};
 
 use mpc::{Correlations, Demand, Pads, garbled};
 use ot::filling::{
-    FillingReceiver, FillingSender, fill_receiver_later, fill_sender_later, fill_sender_unsent,
+    FillingReceiver, FillingSender, fill_both, fill_receiver_later, fill_sender_later,
+    fill_sender_unsent,
 };
 use ot::rot::{
-    ReceiverPads, SenderPads, fill_both, fill_cost, fill_receiver, fill_sender, is_one_way, is_soft,
+    ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender, is_one_way, is_soft,
 };
 use ot::{
     Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
@@ -166,9 +167,9 @@ impl CorrelationSource {
         channel.enter(Phase::Preprocess, None);
         let jobs = jobs(demand, Role::Server);
         match begun.first() {
-            (Some(sender), _) => Ok(Some(FirstOts::Sent(fill_sender(channel, sender, &jobs)?))),
+            (Some(sender), _) => fill_sender(channel, sender, &jobs).map(FirstOts::Sent).map(Some),
             (None, Some(receiver)) => {
-                Ok(Some(FirstOts::Received(fill_receiver(channel, receiver, &jobs)?)))
+                fill_receiver(channel, receiver, &jobs).map(FirstOts::Received).map(Some)
             }
             (None, None) => Ok(None),
         }
@@ -198,20 +199,20 @@ impl CorrelationSource {
         }
         let ((from, to), _) = Self::ends(&mut self.ends, &mut self.rng)?;
         channel.enter(Phase::Preprocess, None);
-        let role = channel.role();
         let mut ots = Ots::default();
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
         let missing = first.is_none();
-        let [ours, theirs] =
-            if role == Role::Client { [&client, &server] } else { [&server, &client] };
+        let client_sends = channel.role() == Role::Client;
+        let [ours, theirs] = if client_sends { [&client, &server] } else { [&server, &client] };
         if missing && is_soft(from.schedule(), ours) && is_soft(to.schedule(), theirs) {
-            let (sending, receiving) = fill_both(channel, (from, ours), (to, theirs))?;
-            return Ok(Ots { sending: sending.into(), receiving: receiving.into() });
-        }
-        if role == Role::Client {
-            ots.sending = send(channel, from, &client, when)?;
+            // OTs of circuits are taken at once, from the end.
+            let later = when == When::Later && demand.circuits.is_empty();
+            let (sending, receiving) = fill_both(channel, (from, ours), (to, theirs), later)?;
+            (ots.sending, ots.receiving) = (Pads::Later(sending), receiving.into());
+        } else if client_sends {
+            ots.sending = send(channel, from, ours, when)?;
             if missing {
-                ots.receiving = receive(channel, to, &server, when)?;
+                ots.receiving = receive(channel, to, theirs, when)?;
             }
         } else if missing && when == When::Later && is_one_way(from.schedule(), &server) {
             // Both parties find what they say at the same time.
@@ -242,7 +243,7 @@ impl CorrelationSource {
         demand: &Demand,
     ) -> Result<Option<Ots>> {
         let Ends::Ready(ends) = &self.ends else { return Ok(None) };
-        let counts = [channel.role(), !channel.role()].map(|role| cots(demand, role));
+        let counts = [channel.role(), !channel.role()].map(|role| cots(&jobs(demand, role)));
         let [sent, received] = counts;
         if sent + received == 0 || !ends.0.is_silent(sent) || !ends.1.is_silent(received) {
             return Ok(None);
@@ -318,7 +319,7 @@ impl Schedules {
     /// Whether [`CorrelationSource::exchange_early`] exchanges anything.
     pub(crate) fn is_early(&self, demand: &Demand) -> bool {
         let ends = [(&self.client_sends, Role::Client), (&self.server_sends, Role::Server)];
-        let counts = ends.map(|(schedule, sender)| (schedule, cots(demand, sender)));
+        let counts = ends.map(|(schedule, sender)| (schedule, cots(&jobs(demand, sender))));
         counts.iter().any(|(_, count)| *count > 0)
             && counts.iter().all(|(schedule, count)| schedule.is_silent(*count))
     }
@@ -328,13 +329,12 @@ impl Schedules {
         let first = self.first.take();
         let before = first.unwrap_or_else(|| self.made());
         let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
-        let mut ots = fill_cost(&mut self.client_sends, &client);
+        let mut cost = fill_cost(&mut self.client_sends, &client);
         if first.is_none() {
-            ots = ots.then(fill_cost(&mut self.server_sends, &server));
+            cost = cost.then(fill_cost(&mut self.server_sends, &server));
         }
-        let cost = ots;
-        let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         // What one party makes before the other has anything to do is beside nothing.
+        let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
         let made = made.map(|made| made.and(made.first()));
         let work = made.map(mpc::work::correlations).sum::<Work>() + mpc::work::pads(demand);
         Spent { cost, work }
@@ -353,7 +353,7 @@ fn send(
     jobs: &[Job],
     when: When,
 ) -> Result<Pads<FillingSender>> {
-    if when == When::Later && source.is_silent(all_cots(jobs)) {
+    if when == When::Later && source.is_silent(cots(jobs)) {
         return fill_sender_later(channel, source, jobs).map(Pads::Later);
     }
     fill_sender(channel, source, jobs).map(Pads::from)
@@ -366,18 +366,14 @@ fn receive(
     jobs: &[Job],
     when: When,
 ) -> Result<Pads<FillingReceiver>> {
-    if when == When::Later && source.is_silent(all_cots(jobs)) {
+    if when == When::Later && source.is_silent(cots(jobs)) {
         return fill_receiver_later(channel, source, jobs).map(Pads::Later);
     }
     fill_receiver(channel, source, jobs).map(Pads::from)
 }
 
-/// Correlations behind all OTs that `sender` sends.
-fn cots(demand: &Demand, sender: Role) -> usize {
-    all_cots(&jobs(demand, sender))
-}
-
-fn all_cots(jobs: &[Job]) -> usize {
+/// Correlations behind `jobs`.
+fn cots(jobs: &[Job]) -> usize {
     jobs.iter().map(Job::cots).sum()
 }
 
