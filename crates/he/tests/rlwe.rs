@@ -107,7 +107,7 @@ fn noise_stays_below_its_bound_and_near_it() {
             let job = Job { weight_bits, ..JOB };
             let noise = Noise::new(params, job.load(), response_bits);
             let mut all = Vec::new();
-            for seed in 0..6 {
+            for seed in 0..if response_bits == bits { 60 } else { 6 } {
                 let answer = session(params, seed).answer(params, job, response_bits);
                 all.extend(errors(&answer, params, job.plain_bits, response_bits));
             }
@@ -116,10 +116,15 @@ fn noise_stays_below_its_bound_and_near_it() {
             assert!(most > bound / 8.0, "{params}: {most} is far below {bound}");
             let proxy = noise.phase(0.0) / (2.0 * 2f64.ln()).sqrt();
             if response_bits == bits {
-                // A deviation that is measured is off by one part in the root of twice the samples.
-                let (got, off) = (deviation(&all), 1.0 / (2.0 * all.len() as f64).sqrt());
-                let most = proxy * (1.0 + 4.0 * off);
-                assert!(got < most && got > proxy / 2.5, "{params}: {got} against {proxy}");
+                let got = deviation(&all);
+                // Beside narrow weights flooding is all of the noise but a thousandth: its deviation is known, and
+                // measured with an error of one part in the root of twice the samples.
+                let off = 4.0 / (2.0 * all.len() as f64).sqrt();
+                let within = match weight_bits {
+                    2 => proxy * (1.0 - off)..proxy * (1.0 + off),
+                    _ => proxy / 2.5..proxy,
+                };
+                assert!(within.contains(&got), "{params}: {got} against {proxy}");
             }
         }
     }

@@ -96,7 +96,7 @@ impl Filled for FillingReceiver {
 }
 
 struct State<S: Fills> {
-    /// What is not taken.
+    /// The pads that have not been taken, made or not.
     heard: Heard<S>,
     /// Why no more can be made.
     failed: Option<Error>,

@@ -139,6 +139,17 @@ mod tests {
     }
 
     #[test]
+    fn aliases_have_the_probabilities_of_the_table() {
+        let masses = ALIASES.masses();
+        let mut below = 0;
+        for (k, bound) in TABLE.into_iter().chain([1 << 63]).enumerate() {
+            assert_eq!(masses[k], bound - below, "magnitude {k}");
+            below = bound;
+        }
+        assert!(masses[TABLE.len() + 1..].iter().all(|mass| *mass == 0));
+    }
+
+    #[test]
     fn samples_have_their_moments() {
         let mut rng = Random::seeded(1);
         let error = 6.0 / (COUNT as f64).sqrt();

@@ -71,6 +71,20 @@ impl Aliases {
     }
 }
 
+#[cfg(test)]
+impl Aliases {
+    /// The probability of each magnitude, times 2^63.
+    pub(crate) fn masses(&self) -> [u64; COLUMNS] {
+        let mut masses = [0; COLUMNS];
+        for (column, entry) in self.0.iter().enumerate() {
+            let threshold = entry >> FRACTION_AT;
+            masses[column] += threshold;
+            masses[(entry & 31) as usize] += (1 << 58) - threshold;
+        }
+        masses
+    }
+}
+
 /// Adds `factor` (below 2^31) times the sample that a word stands for to each sum; there are at least as many words as
 /// sums.
 pub(crate) fn add_samples(
@@ -210,13 +224,7 @@ mod tests {
 
     #[test]
     fn columns_add_up_to_the_probabilities() {
-        let mut mass = [0; COLUMNS];
-        for (column, entry) in ALIASES.0.iter().enumerate() {
-            let threshold = entry >> FRACTION_AT;
-            mass[column] += threshold;
-            mass[(entry & 31) as usize] += (1 << 58) - threshold;
-        }
-        let mut below = 0;
+        let (mass, mut below) = (ALIASES.masses(), 0);
         for (k, bound) in BOUNDS.into_iter().chain([1 << 63]).enumerate() {
             assert_eq!(mass[k], bound - below, "magnitude {k}");
             below = bound;

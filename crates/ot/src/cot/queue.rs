@@ -123,7 +123,7 @@ impl<S: Side> Queue<S> {
     /// [`Error::Peer`] when what the peer said of them is wrong.
     pub(crate) fn make(self, threads: usize) -> Result<S::Made> {
         // A single part may be a whole chunk, which is moved without a copy. Room made for a copy would stay
-        // behind in the chunk, and dropping it would wipe all of it byte by byte.
+        // behind in the chunk, and dropping it would touch and wipe all of it.
         let room = if self.parts.len() == 1 { 0 } else { self.len };
         let mut all = S::Made::with_room(room);
         for Part { chunk, range } in self.parts {

@@ -8,7 +8,7 @@ impl Channel {
     /// receive in any order. Its messages are counted as one run of the server's and then one of the client's.
     ///
     /// # Errors
-    /// Those of `exchange`.
+    /// The errors of `exchange`.
     pub fn crossing<T>(&mut self, exchange: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.meter.cross();
         let done = exchange(self);
