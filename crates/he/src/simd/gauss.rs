@@ -5,6 +5,8 @@
 //! arbitrary frequency distributions", Electronics Letters 10(8), 1974). Thresholds and aliases are constants, and a
 //! column is looked up in registers, so that neither time nor addresses depend on a sample.
 
+use std::hint::black_box;
+
 use ring::word::spread;
 
 use super::{Level, Width};
@@ -169,11 +171,16 @@ fn each(sums: &mut [i64], words: &[u64], aliases: &Aliases, factor: i32) {
 fn lanes<const L: usize>(sums: &mut [i64; L], words: &[u64; L], aliases: &Aliases, factor: i32) {
     let bits = std::array::from_fn(|bit| words.map(|word| spread((word >> COLUMN_AT >> bit) & 1)));
     let entries = pick32(&aliases.0, &bits);
-    for (sum, (word, entry)) in sums.iter_mut().zip(words.iter().zip(entries)) {
-        let (column, alias) = (word >> COLUMN_AT, entry & (COLUMNS as u64 - 1));
-        let fraction = (word << (FRACTION_AT - 1)) >> FRACTION_AT;
-        let is_below = spread(fraction.wrapping_sub(entry >> FRACTION_AT) >> 63);
-        let (size, sign) = (alias ^ ((alias ^ column) & is_below), spread(word & 1));
+    let is_below: [u64; L] = std::array::from_fn(|lane| {
+        let fraction = (words[lane] << (FRACTION_AT - 1)) >> FRACTION_AT;
+        spread(fraction.wrapping_sub(entries[lane] >> FRACTION_AT) >> 63)
+    });
+    // Without the barrier the compiler makes a comparison and a branch of these masks.
+    let is_below = black_box(is_below);
+    let columns = words.map(|word| word >> COLUMN_AT);
+    let sizes = either(entries.map(|entry| entry & (COLUMNS as u64 - 1)), columns, &is_below);
+    for (sum, (word, size)) in sums.iter_mut().zip(words.iter().zip(sizes)) {
+        let sign = spread(word & 1);
         *sum += i64::from(factor) * (size ^ sign).wrapping_sub(sign) as i64;
     }
 }
