@@ -10,7 +10,7 @@ impl Layer {
     /// Layout of each response.
     pub(super) fn response_layouts(&self) -> Vec<Vec<Segment>> {
         let bits = self.response_bits;
-        let useful = |place: Place| self.packing.outputs(place).len();
+        let useful = |place: Place| self.packing.useful(place);
         let counts = || self.packing.places().map(useful).collect();
         let layout = |useful: &usize| {
             vec![Segment { count: self.params.degree(), bits }, Segment { count: *useful, bits }]

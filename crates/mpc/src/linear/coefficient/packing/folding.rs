@@ -223,11 +223,21 @@ impl Folding {
         (0..self.each()).flat_map(of).collect()
     }
 
+    /// The number of useful coefficients of a response.
+    pub(in super::super) fn useful(&self, place: Place) -> usize {
+        let blocks =
+            (0..self.each()).map(|j| Place { block: place.block * self.each() + j, ..place });
+        blocks
+            .filter(|place| self.packing.holds(*place))
+            .map(|place| self.packing.useful(place))
+            .sum()
+    }
+
     /// The useful coefficients of a response, ascending, each with the index of its
     /// value in the output: image after image in channel-major order.
     pub(in super::super) fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
         let blocks = (0..self.each()).map(|j| (j, place.block * self.each() + j));
-        let mut useful = Vec::new();
+        let mut useful = Vec::with_capacity(self.useful(place));
         for (j, block) in blocks {
             let place = Place { block, ..place };
             if self.packing.holds(place) {

@@ -23,6 +23,7 @@
 mod bundle;
 mod candidates;
 mod folding;
+mod outputs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
@@ -335,42 +336,6 @@ impl Packing {
     /// O: the coefficient of the first output of a slot.
     fn origin(&self) -> usize {
         (self.in_channels - 1) * self.window.area + self.window.reach - 1
-    }
-
-    /// The useful coefficients of a response, ascending, each with the index of its
-    /// value in the output: image after image in channel-major order.
-    fn outputs(&self, place: Place) -> Vec<(usize, usize)> {
-        let outputs = self.conv.out_channels / self.conv.groups;
-        let (set, block) =
-            (place.block / self.channel_blocks(), place.block % self.channel_blocks());
-        let of_set = self.groups_of(place.group).skip(set * self.bundle.outputs());
-        let mut useful = Vec::new();
-        for (i, group) in of_set.take(self.bundle.outputs()) {
-            let first = self.bundle.output_slot(i) * self.slot() + self.origin();
-            let channels = block * self.out_channels..outputs;
-            for (m, channel) in channels.take(self.out_channels).enumerate() {
-                let at = first + m * self.in_channels * self.window.area;
-                for (n, image) in self.images_of(place.images) {
-                    let plane = image * self.conv.out_channels + group * outputs + channel;
-                    self.outputs_of(place, plane, at + n * self.window.each, &mut useful);
-                }
-            }
-        }
-        useful
-    }
-
-    /// Adds the outputs of one channel of one image, whose first coefficient is `at`; `plane`
-    /// counts the channels of all images.
-    fn outputs_of(&self, place: Place, plane: usize, at: usize, useful: &mut Vec<(usize, usize)>) {
-        let (height, width) = (self.conv.out_height(), self.conv.out_width());
-        let ([rows, columns], [down, right]) = (self.window.outputs, &self.axes);
-        let [first_row, first_column] = self.first_output(place);
-        for (i, row) in (first_row..height).take(rows).enumerate() {
-            let line = at + i * down.step * self.window.row;
-            for (j, column) in (first_column..width).take(columns).enumerate() {
-                useful.push((line + j * right.step, (plane * height + row) * width + column));
-            }
-        }
     }
 }
 

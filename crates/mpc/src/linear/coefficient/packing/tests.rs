@@ -52,6 +52,7 @@ fn convolve(packing: &Folding, degree: usize, x: &[u64], weight: &[i32]) -> Vec<
         }
         assert!(used <= packing.weights_per_response(), "{used} weights in {packing:?}");
         let useful = packing.outputs(place);
+        assert_eq!(useful.len(), packing.useful(place), "{packing:?}");
         assert!(!useful.is_empty() && useful.is_sorted_by(|a, b| a.0 < b.0));
         useful.into_iter().for_each(|(from, to)| out[to] = sum[from]);
         responses += 1;
