@@ -17,7 +17,7 @@ use super::answers::{Maker, Parts, Server, send_all};
 use super::layer::{INPUTS, Layer};
 use super::packing::Place;
 use super::product::{Kernel, ServerWeights};
-use super::tile::{BATCH, Factors, Tile};
+use super::tile::{Factors, Tile, batch};
 use crate::defect::defect;
 use crate::linear::transport::{Received, SharedKeys, Worker, misuse};
 use crate::parallel;
@@ -145,8 +145,9 @@ impl Products {
 
     /// Sums to which a part adds a batch of ciphertexts.
     fn part(&self, of: Factors<'_>) -> usize {
-        let some = match of.weights.kernel() {
-            Kernel::Direct(plan) => PART / (BATCH * TOGETHER * plan.work()).max(1),
+        let kernel = of.weights.kernel();
+        let some = match kernel {
+            Kernel::Direct(plan) => PART / (batch(kernel) * TOGETHER * plan.work()).max(1),
             Kernel::Transform => SUMS,
         };
         some.max(self.threads)

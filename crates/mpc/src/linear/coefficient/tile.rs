@@ -14,7 +14,13 @@ use crate::parallel;
 
 /// Ciphertexts that are multiplied together, so that sums are read and written once
 /// for all of them.
-pub(super) const BATCH: usize = 8;
+pub(super) const fn batch(kernel: &Kernel) -> usize {
+    match kernel {
+        Kernel::Direct(_) => 8,
+        // Sums of products with weights that repeat come from memory, parts of the ciphertexts from a near cache.
+        Kernel::Transform => 16,
+    }
+}
 
 /// What ciphertexts are multiplied with.
 #[derive(Clone, Copy)]
@@ -89,7 +95,7 @@ impl Tile {
     /// enough of them.
     pub(super) fn push(&mut self, of: Factors<'_>, cipher: Ciphertext) -> Result<()> {
         self.take(of, cipher)?;
-        if self.batch.len() == BATCH { self.add(of) } else { Ok(()) }
+        if self.batch.len() == batch(of.weights.kernel()) { self.add(of) } else { Ok(()) }
     }
 
     /// Takes the ciphertext of the next input block, which waits.
@@ -103,7 +109,7 @@ impl Tile {
 
     /// Whether what waits is to be multiplied before more is taken.
     pub(super) fn is_due(&self, of: Factors<'_>) -> bool {
-        self.batch.len() == BATCH
+        self.batch.len() == batch(of.weights.kernel())
             || !self.batch.is_empty()
                 && self.next + self.batch.len() == of.layer.packing.input_blocks()
     }
