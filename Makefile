@@ -228,7 +228,7 @@ build/mnist.tacit: $(CORE) $(wildcard $(ASSETS)/*)
 	rm -f $@
 	.venv/bin/tacit demo --folder build --only-build --mnist $(MNIST)
 
-$(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml $(RUST)
+$(CORE): $(PACKAGES) pyproject.toml Cargo.toml Cargo.lock rust-toolchain.toml .cargo/config.toml $(RUST)
 	PIP_NO_INDEX=1 VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --release --locked
 	touch $@
 
