@@ -12,7 +12,7 @@ use wire::{Channel, Error, Meanwhile, Result};
 use crate::cot::ferret::Corrections;
 use crate::cot::{CotReceiver, CotSender, End, Line, ReceiverSide, SenderSide};
 use crate::job::Job;
-use crate::rot::{Filler, Fills, Heard, Making, Pads, Piece, ReceiverPads, SenderPads};
+use crate::rot::{Filler, Fills, Heard, Making, Pads, Piece, ReceiverPads, SenderPads, add};
 
 pub use self::both::fill_both;
 
@@ -141,7 +141,7 @@ impl<S: Fills> Filling<S> {
         let make = |(job, pieces): (Job, VecDeque<Piece<S>>)| {
             let mut making = S::Making::begin(job);
             for (count, taken) in pieces {
-                making.add(taken.make(threads)?, count);
+                add::<S>(&mut making, (count, taken), threads)?;
             }
             Ok(making.finish())
         };
@@ -180,7 +180,7 @@ impl<S: Fills> State<S> {
             },
         };
         if let Some((count, taken)) = pieces.pop_front() {
-            making.add(taken.make(self.heard.threads)?, count);
+            add::<S>(&mut making, (count, taken), self.heard.threads)?;
         }
         if pieces.is_empty() {
             self.heard.made.push_back(making.finish());

@@ -26,7 +26,7 @@ mod making;
 mod pads;
 mod pieces;
 
-pub(crate) use self::filler::{Filler, Fills, Heard, Pads, Piece};
+pub(crate) use self::filler::{Filler, Fills, Heard, Pads, Piece, add};
 pub(crate) use self::making::{Making, Receiving, Sending};
 pub use self::pads::{Column, ReceiverPads, SenderPads};
 use self::pieces::{ask, pieces};

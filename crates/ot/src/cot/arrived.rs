@@ -10,9 +10,10 @@ use ring::Wiped;
 use wire::{Channel, Error, Result};
 
 use super::softspoken::{Corrections, GRAIN, Sender};
+use super::store::Store;
 
 /// Blocks `q_i` of the sender.
-pub(crate) type Blocks = Wiped<u128>;
+pub(crate) type Blocks = Store<u128>;
 
 /// The sender's trees, and the corrections that they have not been extended by yet.
 #[derive(Clone)]
@@ -80,9 +81,9 @@ impl State {
             return Err(error.clone());
         }
         // A message makes more than it leaves.
-        let mut blocks = Blocks::new(Vec::with_capacity((grains + 1) * GRAIN));
+        let mut blocks = Wiped::new(Vec::with_capacity((grains + 1) * GRAIN));
         let done = self.sender.extend(grains, corrections, &mut blocks);
         self.failed = done.clone().err();
-        done.map(|()| blocks)
+        done.map(|()| blocks.into())
     }
 }

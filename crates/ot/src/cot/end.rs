@@ -255,6 +255,21 @@ impl<S: Side> Taken<S> {
         Self { keys: Arc::clone(&self.keys), queue: self.queue.split_off(count) }
     }
 
+    /// Number of correlations.
+    pub(crate) const fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Of `elements` that take all correlations, the next whose correlations lie together: a multiple of `unit`
+    /// or all that are left, and `unit` where a chunk ends within them.
+    pub(crate) fn together(&self, elements: usize, unit: usize) -> usize {
+        let width = (self.len() / elements.max(1)).max(1);
+        match self.queue.together() / width {
+            there if there >= elements => elements,
+            there => (there / unit * unit).max(unit).min(elements),
+        }
+    }
+
     /// The correlations, of which those that are not there are made now.
     ///
     /// # Errors

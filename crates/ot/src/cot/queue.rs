@@ -15,14 +15,17 @@ use super::end::Side;
 
 /// The secrets of correlations that are made.
 pub(crate) trait Made: Sized + Send {
-    /// Room for `count` correlations.
-    fn with_room(count: usize) -> Self;
-
     /// Number of correlations.
     fn len(&self) -> usize;
 
-    /// Moves those at `range` to the end of `into`, and leaves zeros.
-    fn move_to(&mut self, range: Range<usize>, into: &mut Self);
+    /// Those at `range`, without a copy. A queue takes each once.
+    fn part(&self, range: Range<usize>) -> Self;
+
+    /// Copies of all `count` correlations of several parts, each of which is dropped once it is copied.
+    ///
+    /// # Errors
+    /// That of a part which cannot be made.
+    fn join(count: usize, parts: impl Iterator<Item = Result<Self>>) -> Result<Self>;
 }
 
 /// What one message, or a few, makes.
@@ -85,6 +88,11 @@ impl<S: Side> Queue<S> {
         self.len
     }
 
+    /// How many of the first correlations are in one chunk.
+    pub(crate) fn together(&self) -> usize {
+        self.parts.front().map_or(0, |part| part.range.len())
+    }
+
     /// The position of the first correlation in the session's stream.
     pub(crate) const fn first(&self) -> u64 {
         self.first
@@ -122,38 +130,38 @@ impl<S: Side> Queue<S> {
     /// # Errors
     /// [`Error::Peer`] when what the peer said of them is wrong.
     pub(crate) fn make(self, threads: usize) -> Result<S::Made> {
-        // A single part may be a whole chunk, which is moved without a copy. Room made for a copy would stay
-        // behind in the chunk, and dropping it would touch and wipe all of it.
-        let room = if self.parts.len() == 1 { 0 } else { self.len };
-        let mut all = S::Made::with_room(room);
-        for Part { chunk, range } in self.parts {
+        let part = |Part { chunk, range }: Part<S>| {
             let mut chunk = chunk.lock().unwrap_or_else(PoisonError::into_inner);
-            chunk.made(threads)?.move_to(range, &mut all);
+            Ok(chunk.made(threads)?.part(range))
+        };
+        let (one, mut parts) = (self.parts.len() == 1, self.parts.into_iter().map(part));
+        match parts.next() {
+            Some(part) if one => part,
+            first => S::Made::join(self.len, first.into_iter().chain(parts)),
         }
-        Ok(all)
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use ring::Wiped;
-
     use super::super::sender::SenderSide;
+    use super::super::store::Store;
     use super::*;
 
     #[test]
-    fn whole_chunks_are_not_copied_and_parts_come_once() {
-        let chunk = Wiped::new(vec![1, 2, 3]);
+    fn parts_of_a_chunk_are_not_copied_and_come_once() {
+        let chunk = Store::from(vec![1, 2, 3]);
         let place = chunk.as_ptr();
         let mut queue = Queue::<SenderSide>::new(0);
         queue.push(Chunk::Made(chunk));
-        queue.push(Chunk::Made(Wiped::new(vec![4, 5, 6])));
-        let whole = queue.split_off(3).make(1).unwrap();
-        assert_eq!((&**whole, whole.as_ptr()), (&[1, 2, 3][..], place));
-        let part = queue.split_off(2);
-        assert_eq!((part.first(), part.len()), (3, 2));
-        assert_eq!(**part.make(1).unwrap(), [4, 5]);
-        assert_eq!(**queue.make(1).unwrap(), [6]);
+        queue.push(Chunk::Made(vec![4, 5, 6].into()));
+        let first = queue.split_off(2).make(1).unwrap();
+        assert_eq!((&*first, first.as_ptr()), (&[1, 2][..], place));
+        let both = queue.split_off(3);
+        assert_eq!((both.first(), both.len()), (2, 3));
+        assert_eq!(*both.make(1).unwrap(), [3, 4, 5]);
+        assert_eq!(*queue.make(1).unwrap(), [6]);
+        assert!(Queue::<SenderSide>::new(0).make(1).unwrap().is_empty());
     }
 }

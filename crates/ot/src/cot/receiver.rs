@@ -13,7 +13,7 @@ use super::queue::{Chunk, Made};
 use super::schedule::Sourcing;
 use super::setup;
 use super::softspoken;
-use super::store::{Store, move_to};
+use super::store::Store;
 use crate::base::hybrid::Request;
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
@@ -82,9 +82,11 @@ impl Side for ReceiverSide {
         _: When,
     ) -> Result<Chunk<Self>> {
         // A message makes more than it leaves.
-        let mut made = Chosen::with_room((grains + 1) * softspoken::GRAIN);
-        ch.send(&trees.extend(grains, &mut made.blocks, &mut made.choices))?;
-        Ok(Chunk::Made(made))
+        let room = (grains + 1) * softspoken::GRAIN;
+        let mut blocks = Wiped::new(Vec::with_capacity(room));
+        let mut choices = Wiped::new(Vec::with_capacity(room));
+        ch.send(&trees.extend(grains, &mut blocks, &mut choices))?;
+        Ok(Chunk::Made(Chosen { blocks: blocks.into(), choices: choices.into() }))
     }
 
     fn start(domain: &Domain, number: u64, set: Set, base: &ReceiverBatch) -> ferret::Receiver {
@@ -114,8 +116,8 @@ impl Side for ReceiverSide {
     fn make((trees, received): &Self::Later, count: usize, threads: usize) -> Result<Chosen> {
         let mut blocks = Wiped::new(vec![0; count]);
         trees.make(threads, received, &mut blocks)?;
-        let choices = Wiped::new(blocks.iter().map(|t| *t as u8 & 1).collect());
-        Ok(Chosen { blocks, choices })
+        let choices: Vec<u8> = blocks.iter().map(|t| *t as u8 & 1).collect();
+        Ok(Chosen { blocks: blocks.into(), choices: choices.into() })
     }
 
     fn is_spent(refill: &ferret::Receiver) -> bool {
@@ -123,29 +125,35 @@ impl Side for ReceiverSide {
     }
 
     fn batch(like: &ReceiverBatch, first: u64, made: Chosen) -> ReceiverBatch {
-        let (blocks, choices) = (made.blocks.into(), made.choices.into());
+        let Chosen { blocks, choices } = made;
         ReceiverBatch { hash: like.hash, first, blocks, choices }
     }
 }
 
 /// Blocks `t_i` and choice bits `c_i` of the receiver, as many of one as of the other.
 pub(crate) struct Chosen {
-    blocks: Wiped<u128>,
-    choices: Wiped<u8>,
+    blocks: Store<u128>,
+    choices: Store<u8>,
 }
 
 impl Made for Chosen {
-    fn with_room(count: usize) -> Self {
-        let blocks = Wiped::new(Vec::with_capacity(count));
-        Self { blocks, choices: Wiped::new(Vec::with_capacity(count)) }
-    }
-
     fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    fn move_to(&mut self, range: Range<usize>, into: &mut Self) {
-        move_to(&mut self.blocks, range.clone(), &mut into.blocks);
-        move_to(&mut self.choices, range, &mut into.choices);
+    fn part(&self, range: Range<usize>) -> Self {
+        let blocks = self.blocks.part(range.clone());
+        Self { blocks, choices: self.choices.part(range) }
+    }
+
+    fn join(count: usize, parts: impl Iterator<Item = Result<Self>>) -> Result<Self> {
+        let mut blocks = Wiped::new(Vec::with_capacity(count));
+        let mut choices = Wiped::new(Vec::with_capacity(count));
+        for part in parts {
+            let part = part?;
+            blocks.extend_from_slice(&part.blocks);
+            choices.extend_from_slice(&part.choices);
+        }
+        Ok(Self { blocks: blocks.into(), choices: choices.into() })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ring::Random;
+use ring::{Random, Wiped};
 use wire::{Channel, Result, Role};
 
 use super::arrived::{Arrived, Blocks, Ticket};
@@ -14,7 +14,7 @@ use super::queue::{Chunk, Made};
 use super::schedule::Sourcing;
 use super::setup::{self, Offered};
 use super::softspoken;
-use super::store::{Store, move_to};
+use super::store::Store;
 use crate::hash::PadHash;
 use crate::session::{Domain, SessionId};
 
@@ -98,7 +98,7 @@ impl Side for SenderSide {
         when: When,
     ) -> Result<Chunk<Self>> {
         let trees = refill.next(messages.iter().sum());
-        let mut blocks = Blocks::new(vec![0; trees.leaves()]);
+        let mut blocks = Wiped::new(vec![0; trees.leaves()]);
         let sent = trees.grow(threads, &mut blocks);
         sent.messages(messages).try_for_each(|message| line.send(message))?;
         if when == When::Later {
@@ -106,7 +106,7 @@ impl Side for SenderSide {
             return Ok(Chunk::Later(Later::Grown(trees), count));
         }
         trees.finish(threads, &mut blocks);
-        Ok(Chunk::Made(blocks))
+        Ok(Chunk::Made(blocks.into()))
     }
 
     fn make(later: &Later, count: usize, threads: usize) -> Result<Blocks> {
@@ -114,9 +114,9 @@ impl Side for SenderSide {
             Later::Grown(trees) => trees,
             Later::Corrected(ticket) => return ticket.make(),
         };
-        let mut blocks = Blocks::new(vec![0; count]);
+        let mut blocks = Wiped::new(vec![0; count]);
         trees.remake(threads, &mut blocks);
-        Ok(blocks)
+        Ok(blocks.into())
     }
 
     fn is_spent(refill: &ferret::Sender) -> bool {
@@ -124,7 +124,7 @@ impl Side for SenderSide {
     }
 
     fn batch(like: &SenderBatch, first: u64, blocks: Blocks) -> SenderBatch {
-        SenderBatch { hash: like.hash, first, delta: like.delta.clone(), blocks: blocks.into() }
+        SenderBatch { hash: like.hash, first, delta: like.delta.clone(), blocks }
     }
 }
 
@@ -137,15 +137,19 @@ pub(crate) enum Later {
 }
 
 impl Made for Blocks {
-    fn with_room(count: usize) -> Self {
-        Self::new(Vec::with_capacity(count))
-    }
-
     fn len(&self) -> usize {
-        self.as_slice().len()
+        <[u128]>::len(self)
     }
 
-    fn move_to(&mut self, range: Range<usize>, into: &mut Self) {
-        move_to(self, range, into);
+    fn part(&self, range: Range<usize>) -> Self {
+        Self::part(self, range)
+    }
+
+    fn join(count: usize, parts: impl Iterator<Item = Result<Self>>) -> Result<Self> {
+        let mut blocks = Wiped::new(Vec::with_capacity(count));
+        for part in parts {
+            blocks.extend_from_slice(&part?);
+        }
+        Ok(blocks.into())
     }
 }

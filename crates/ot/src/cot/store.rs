@@ -1,14 +1,19 @@
-//! A queue of secrets: what is taken out is wiped behind.
+//! A queue of secrets of which parts are taken without a copy.
 
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use ring::Wiped;
-use ring::wipe::wipe;
+
+/// A part of this share of the memory is taken as a copy, so that a few items do not keep all others.
+const FEW: usize = 8;
 
 /// Items not taken yet, in order. Dereferences to them.
+///
+/// What is taken stays where it is. The memory is wiped when the last of its items is dropped.
 pub(crate) struct Store<T: Copy + Default> {
-    items: Wiped<T>,
-    taken: usize,
+    items: Arc<Wiped<T>>,
+    range: Range<usize>,
 }
 
 impl<T: Copy + Default> Store<T> {
@@ -16,17 +21,24 @@ impl<T: Copy + Default> Store<T> {
         Self::from(Vec::new())
     }
 
-    /// Removes the first `count` items, or all (without a copy) when there are fewer.
+    /// Removes the first `count` items, or all when there are fewer.
     pub(crate) fn take(&mut self, count: usize) -> Self {
         if count >= self.len() {
             return std::mem::replace(self, Self::new());
         }
-        let end = self.taken + count;
-        let source = &mut self.items[self.taken..end];
-        let items = source.to_vec();
-        wipe(source);
-        self.taken = end;
-        Self::from(items)
+        let taken = self.part(0..count);
+        self.range.start += count;
+        if count < self.items.len() / FEW {
+            return taken.to_vec().into();
+        }
+        taken
+    }
+
+    /// The items at `range` of those that are there, which whoever holds both uses once.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let end = (self.range.start + range.end).min(self.range.end);
+        let start = (self.range.start + range.start).min(end);
+        Self { items: Arc::clone(&self.items), range: start..end }
     }
 }
 
@@ -34,7 +46,7 @@ impl<T: Copy + Default> Deref for Store<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.items[self.taken..]
+        &self.items[self.range.clone()]
     }
 }
 
@@ -46,23 +58,9 @@ impl<T: Copy + Default> From<Vec<T>> for Store<T> {
 
 impl<T: Copy + Default> From<Wiped<T>> for Store<T> {
     fn from(items: Wiped<T>) -> Self {
-        Self { items, taken: 0 }
+        let range = 0..items.len();
+        Self { items: Arc::new(items), range }
     }
-}
-
-/// Moves the items at `range` to the end of `into`, which is empty or has room for them (a growing vector leaves
-/// copies behind), and leaves zeros.
-pub(crate) fn move_to<T: Copy + Default>(
-    items: &mut Wiped<T>,
-    range: Range<usize>,
-    into: &mut Wiped<T>,
-) {
-    if into.capacity() <= range.len() && into.is_empty() && range.len() == items.len() {
-        std::mem::swap(items, into);
-        return;
-    }
-    into.extend_from_slice(&items[range.clone()]);
-    wipe(&mut items[range]);
 }
 
 #[cfg(test)]
@@ -70,26 +68,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_kept_and_what_was_taken_is_wiped() {
+    fn items_are_taken_in_order_without_a_copy() {
         let mut store = Store::from(vec![1u8, 2, 3, 4]);
+        let place = store.as_ptr();
         let first = store.take(3);
-        assert_eq!((&*first, &*store), (&[1, 2, 3][..], &[4][..]));
-        assert_eq!(store.items[..3], [0; 3]);
+        assert_eq!((&*first, first.as_ptr(), &*store), (&[1, 2, 3][..], place, &[4][..]));
+        assert_eq!(&*first.part(1..3), &[2, 3]);
+        assert!(first.part(3..5).is_empty());
         assert_eq!(&*store.take(100), &[4]);
         assert!(store.is_empty());
     }
 
     #[test]
-    fn what_is_moved_leaves_zeros() {
-        let mut items = Wiped::new(vec![1u8, 2, 3, 4]);
-        let mut into = Wiped::new(Vec::with_capacity(4));
-        move_to(&mut items, 1..3, &mut into);
-        assert_eq!((&**into, &**items), (&[2, 3][..], &[1, 0, 0, 4][..]));
-        move_to(&mut items, 3..4, &mut into);
-        assert_eq!((&**into, &**items), (&[2, 3, 4][..], &[1, 0, 0, 0][..]));
-        let mut all = Wiped::new(Vec::new());
-        move_to(&mut into, 0..3, &mut all);
-        assert_eq!(&**all, &[2, 3, 4]);
-        assert!(into.is_empty());
+    fn a_few_items_do_not_keep_all_others() {
+        let mut store = Store::from((0..64u8).collect::<Vec<_>>());
+        let few = store.take(7);
+        assert_eq!((&*few, store[0]), (&[0, 1, 2, 3, 4, 5, 6][..], 7));
+        assert_eq!(Arc::strong_count(&store.items), 1);
+        let _many = store.take(8);
+        assert_eq!(Arc::strong_count(&store.items), 2);
     }
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use wire::{Channel, Result};
 
-use super::making::{Making, Receiving, Sending};
-use super::pieces::{CHUNK, PIECE, ask};
+use super::making::{GROUP, Making, Receiving, Sending};
+use super::pieces::{PIECE, ask};
 use crate::cot::{End, Line, ReceiverSide, SenderSide, Side, Taken, When};
 use crate::job::Job;
 
@@ -41,6 +41,24 @@ pub(crate) struct Heard<S: Fills> {
     pub(crate) made: VecDeque<Pads<S>>,
     /// All jobs.
     pub(crate) jobs: VecDeque<Job>,
+}
+
+/// Makes the pads of the next elements of a job, as many at a time as have their correlations together, so that few
+/// correlations are copied.
+///
+/// # Errors
+/// [`wire::Error::Peer`] when what the peer said of the correlations is wrong.
+pub(crate) fn add<S: Fills>(
+    making: &mut S::Making,
+    (mut missing, mut taken): Piece<S>,
+    threads: usize,
+) -> Result<()> {
+    while missing > 0 {
+        let (now, each) = (taken.together(missing, GROUP), taken.len() / missing);
+        making.add(taken.split_off(now * each).make(threads)?, now);
+        missing -= now;
+    }
+    Ok(())
 }
 
 /// Makes the pads of jobs in order, some elements at a time.
@@ -91,8 +109,7 @@ impl<'a, S: Fills> Filler<'a, S> {
         Ok(Heard { threads, waiting, making, made, jobs })
     }
 
-    /// Exchanges what is missing for the next of `missing` elements of a job, and returns how many they are. Several
-    /// pieces may be all that a message makes, so that they are taken without a copy.
+    /// Exchanges what is missing for the next of `missing` elements of a job, and returns how many they are.
     fn admit(
         &mut self,
         line: &mut Line<'_>,
@@ -104,11 +121,9 @@ impl<'a, S: Fills> Filler<'a, S> {
         if self.source.available() < piece * width {
             self.source.exchange(line, ask(self.left), when)?;
         }
-        let there = self.source.available().min(CHUNK) / width;
-        let now = missing.min(there / PIECE * PIECE).max(piece);
-        self.left -= now * width;
-        self.taken += now * width;
-        Ok(now)
+        self.left -= piece * width;
+        self.taken += piece * width;
+        Ok(piece)
     }
 
     /// Exchanges what is missing for the last elements of a job, and takes their correlations without making them.
@@ -159,7 +174,8 @@ impl<'a, S: Fills> Filler<'a, S> {
             _ => self.admit(&mut Line::Open(channel), &job, missing, When::Now)?,
         };
         if now > 0 {
-            making.add(self.source.split_off(now * job.choice_bits as usize)?, now);
+            let taken = self.source.split_later(now * job.choice_bits as usize)?;
+            add::<S>(&mut making, (now, taken), self.source.threads())?;
         }
         if now == missing {
             self.made.push_back(making.finish());

@@ -11,8 +11,8 @@ use super::pieces::pieces;
 use crate::cot::batch::{ReceiverBatch, SenderBatch};
 use crate::job::{Entry, Job};
 
-/// Elements gathered before their pads are cut into planes.
-const GROUP: usize = 64;
+/// Elements gathered before their pads are cut into planes. Elements that share a key of the hash are in one group.
+pub(super) const GROUP: usize = 64;
 
 /// The pads of a job on the way.
 pub(crate) trait Making<B>: Sized + Send {
