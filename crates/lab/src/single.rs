@@ -102,10 +102,8 @@ pub(crate) fn plan(operation: &Operation, digest: &[u8; 32]) -> Result<Planned> 
 }
 
 fn max_pool(count: usize, bits: u32, window: usize, radix: Option<u32>) -> Result<Planned> {
-    let windows: Vec<Vec<usize>> =
-        (0..count).map(|i| (i * window..(i + 1) * window).collect()).collect();
     let radix = digits(radix, count, bits.saturating_sub(1))?;
-    let maximum = sliced::max_pool(&windows, bits, radix)?;
+    let maximum = sliced::max_pool(&[(0..window).collect()], [count, window], bits, radix)?;
     let input = Input { width: bits - 1, ..Input::plain(count * window, bits) };
     Ok((input, Output::signed(bits), Action::from(maximum)))
 }

@@ -42,8 +42,7 @@ impl Argmax {
             return Err(wire::Error::misuse(format!("an argmax of {rows} x {classes} values")));
         }
         let index_bits = classes.max(2).next_power_of_two().ilog2();
-        let row = |row: usize| (row * classes..(row + 1) * classes).collect();
-        let tournament = Tournament::new(values, &(0..rows).map(row).collect::<Vec<_>>())?;
+        let tournament = Tournament::of_row(classes)?.copies(rows);
         let maximum = Maximum::new(tournament, bits, Some(index_bits), radix)?;
         Ok(Self { rows, classes, index_bits, maximum })
     }

@@ -25,12 +25,16 @@ use crate::nonlinear::relu::gated;
 use crate::protocol::{Protocol, input};
 use crate::share::{Share, sign_of};
 
-/// The tournament of one set of windows: which positions meet at each level.
+/// The tournament of one set of windows: which positions meet at each level. Copies of it are played
+/// side by side.
 #[derive(Clone, Debug)]
 pub struct Tournament {
+    /// Pairs of players of one copy: its inputs, then the winners of each level.
     levels: Vec<Vec<(usize, usize)>>,
     winners: Vec<usize>,
+    /// Inputs of one copy.
     inputs: usize,
+    copies: usize,
 }
 
 impl Tournament {
@@ -45,7 +49,7 @@ impl Tournament {
         }
         let drawn = Rows::of(inputs, windows);
         let flat: usize = windows.iter().map(|window| window.len() - 1).sum();
-        let mut draw = Self { levels: Vec::new(), winners: Vec::new(), inputs };
+        let mut draw = Self { levels: Vec::new(), winners: Vec::new(), inputs, copies: 1 };
         draw.winners = if drawn.pairs() < flat {
             let rows = draw.play(drawn.rows);
             draw.play(drawn.windows.renamed(&rows))
@@ -58,10 +62,24 @@ impl Tournament {
         Ok(draw)
     }
 
+    /// The tournament of one row of so many values (1 or more).
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for no values.
+    pub fn of_row(values: usize) -> Result<Self> {
+        Self::new(values, &[(0..values).collect()])
+    }
+
+    /// The same windows on each of so many inputs, which follow each other.
+    #[must_use]
+    pub fn copies(self, copies: usize) -> Self {
+        Self { copies, ..self }
+    }
+
     /// Plays levels until one is left of each group.
     fn play(&mut self, mut groups: Groups) -> Vec<usize> {
         while groups.pairs() > 0 {
-            let first = self.inputs + self.pairs();
+            let first = self.inputs + self.levels.iter().map(Vec::len).sum::<usize>();
             let mut pairs = Vec::with_capacity(groups.members.len() / 2);
             let mut winner = |pair: &[usize]| match *pair {
                 [left, right] => {
@@ -78,9 +96,35 @@ impl Tournament {
         groups.members
     }
 
-    /// Comparisons in all.
-    fn pairs(&self) -> usize {
-        self.levels.iter().map(Vec::len).sum()
+    /// Comparisons of each level, in all copies.
+    fn pairs(&self) -> impl Iterator<Item = usize> {
+        self.levels.iter().map(|pairs| self.copies * pairs.len())
+    }
+
+    /// Inputs of all copies.
+    fn count(&self) -> usize {
+        self.copies * self.inputs
+    }
+
+    /// Where `players` of one copy are in all copies, copy after copy. The inputs of all copies come first, then
+    /// the winners of each level in all copies.
+    fn places(&self, players: impl Iterator<Item = usize>) -> Vec<usize> {
+        // By level, the inputs before: where a copy's players of it start and how many there are.
+        let sizes = std::iter::once(self.inputs).chain(self.levels.iter().map(Vec::len));
+        let blocks: Vec<[usize; 2]> = sizes
+            .scan(0, |start, size| {
+                *start += size;
+                Some([*start - size, size])
+            })
+            .collect();
+        let place = |player: usize| {
+            let block = blocks.partition_point(|[start, _]| *start <= player).saturating_sub(1);
+            let [start, size] = blocks.get(block).copied().unwrap_or_default();
+            (self.copies * start + player - start, size)
+        };
+        let first: Vec<(usize, usize)> = players.map(place).collect();
+        let copy = |copy: usize| first.iter().map(move |(at, size)| at + copy * size);
+        (0..self.copies).flat_map(copy).collect()
     }
 }
 
@@ -196,7 +240,7 @@ impl Maximum {
     /// # Errors
     /// As [`Maximum::new`].
     pub(crate) fn level(pairs: usize, bits: u32, radix: Radix) -> Result<(Demand, Cost)> {
-        let none = Tournament { levels: Vec::new(), winners: Vec::new(), inputs: 0 };
+        let none = Tournament { levels: Vec::new(), winners: Vec::new(), inputs: 0, copies: 0 };
         let plan = Self::new(none, bits, None, radix)?;
         Ok((plan.level_need(pairs), plan.level_cost(pairs)))
     }
@@ -264,7 +308,7 @@ pub fn run(
     payload: Option<&Share>,
     mut ots: Correlations,
 ) -> Result<Vec<Share>> {
-    let inputs = plan.tournament.inputs;
+    let (tournament, inputs) = (&plan.tournament, plan.tournament.count());
     let width = payload.map(Share::bits);
     if value.bits() != plan.bits
         || width != plan.payload
@@ -273,8 +317,7 @@ pub fn run(
         return Err(Error::misuse("a share that does not fit its maximum"));
     }
     // With room for every winner: a vector that grows leaves copies behind.
-    let rounds = &plan.tournament.levels;
-    let room = inputs + rounds.iter().map(Vec::len).sum::<usize>();
+    let room = inputs + tournament.pairs().sum::<usize>();
     let player = |share: &Share| {
         let mut words = Vec::with_capacity(room);
         words.extend_from_slice(share.words());
@@ -291,15 +334,16 @@ pub fn run(
         });
         chosen.collect()
     };
-    for pairs in rounds {
-        let (left, right): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
-        let now = ots.split(channel.role(), &plan.level_need(pairs.len()))?;
+    for pairs in &tournament.levels {
+        let left = tournament.places(pairs.iter().map(|(left, _)| *left));
+        let right = tournament.places(pairs.iter().map(|(_, right)| *right));
+        let now = ots.split(channel.role(), &plan.level_need(left.len()))?;
         let winners = plan.play(channel, &pick(&players, &left), &pick(&players, &right), now)?;
         for (words, winners) in players.iter_mut().zip(winners) {
             words.extend_from_slice(winners.words());
         }
     }
-    Ok(pick(&players, &plan.tournament.winners))
+    Ok(pick(&players, &tournament.places(tournament.winners.iter().copied())))
 }
 
 impl Protocol for Maximum {
@@ -312,11 +356,11 @@ impl Protocol for Maximum {
     }
 
     fn demand(&self) -> Demand {
-        self.tournament.levels.iter().map(|pairs| self.level_need(pairs.len())).sum()
+        self.tournament.pairs().map(|pairs| self.level_need(pairs)).sum()
     }
 
     fn cost(&self) -> Cost {
-        self.tournament.levels.iter().map(|pairs| self.level_cost(pairs.len())).collect()
+        self.tournament.pairs().map(|pairs| self.level_cost(pairs)).collect()
     }
 
     fn run(&self, channel: &mut Channel, inputs: &[Share], ots: Correlations) -> Result<Share> {

@@ -86,8 +86,9 @@ impl Shape {
         if draw.size > 2 {
             return Ok(Stage::All(self.meeting(draw)?));
         }
-        let groups: Vec<Vec<usize>> = draw.groups().map(Range::collect).collect();
-        let draw = Tournament::new(draw.count(), &groups)?;
+        let row = Draw { rows: 1, ..draw };
+        let groups: Vec<Vec<usize>> = row.groups().map(Range::collect).collect();
+        let draw = Tournament::new(row.count(), &groups)?.copies(draw.rows);
         Ok(Stage::Pairs(Box::new(Maximum::new(draw, self.bits, None, self.radix)?)))
     }
 

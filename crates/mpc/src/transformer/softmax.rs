@@ -114,9 +114,7 @@ impl Softmax {
         let wide = Self::wide(function);
         let narrow = function.exponent.lower + cols.next_power_of_two().ilog2() + 1;
         let maximum = || -> Result<Largest> {
-            let row = |row: usize| (row * cols..(row + 1) * cols).collect();
-            let windows: Vec<Vec<usize>> = (0..rows).map(row).collect();
-            let draw = Tournament::new(count, &windows)?;
+            let draw = Tournament::of_row(cols)?.copies(rows);
             Ok(Largest::Tournament(Box::new(Maximum::new(draw, bits, None, radix)?)))
         };
         let maximum = function.top.is_none().then(maximum).transpose()?;

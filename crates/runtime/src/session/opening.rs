@@ -17,10 +17,10 @@ use crate::session::input::random;
 use crate::session::kept::KeptKeys;
 
 /// Changes with every change of the bytes on the wire.
-pub const PROTOCOL: u32 = 25;
+pub const PROTOCOL: u32 = 26;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
-const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-m2";
+const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-b3";
 
 const HELLO_LEN: usize = 4 + 16 + 32;
 const REQUEST_LEN: usize = 32 + 32 + 1 + 32 + Expected::LEN;

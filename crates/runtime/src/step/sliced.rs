@@ -17,6 +17,8 @@ use super::spent::Spent;
 const MOST_ELEMENTS: usize = 1 << 20;
 /// Elements of rows of which a protocol reads a part: all of a batch of trees in one slice.
 const MOST_OF_ROWS: usize = 1 << 23;
+/// Elements whose bits are whole machine words.
+const WORDS: usize = 512;
 
 /// A protocol on a part of the elements.
 #[derive(Debug)]
@@ -24,6 +26,19 @@ pub struct Slice {
     /// The elements of each input that it reads.
     input: Range<usize>,
     plan: Box<dyn Protocol>,
+}
+
+impl Slice {
+    /// As how many slices of at most `most` elements it should run.
+    fn slices(&self, most: usize) -> usize {
+        let bytes = pad_bytes(&self.plan.demand());
+        bytes.div_ceil(MOST_BYTES).max(self.input.len().div_ceil(most))
+    }
+
+    /// The same protocol on elements so much further on.
+    fn further(self, by: usize) -> Self {
+        Self { input: self.input.start + by..self.input.end + by, ..self }
+    }
 }
 
 /// A protocol on all elements of a layer, one slice after another, each right after
@@ -40,27 +55,26 @@ impl Sliced {
     pub fn new<P: Protocol>(count: usize, plan: impl Fn(usize) -> Result<P>) -> Result<Self> {
         let slice =
             |range: Range<usize>| Ok(Slice { plan: Box::new(plan(range.len())?), input: range });
-        Self::cut(count, MOST_ELEMENTS, slice)
+        Self::cut(count, MOST_ELEMENTS, WORDS, slice)
     }
 
     /// `count` results, made from at most `most` elements at a time; `slice` makes the protocol for a
-    /// range of them.
+    /// range of them, which is a multiple of `unit` long but for the last one.
     ///
     /// # Errors
     /// What `slice` returns.
     fn cut(
         count: usize,
         most: usize,
+        unit: usize,
         slice: impl Fn(Range<usize>) -> Result<Slice>,
     ) -> Result<Self> {
         let whole = slice(0..count)?;
-        let bytes = pad_bytes(&whole.plan.demand());
-        let slices = bytes.div_ceil(MOST_BYTES).max(whole.input.len().div_ceil(most));
+        let slices = whole.slices(most);
         if slices <= 1 {
             return Ok(Self(vec![whole]));
         }
-        // Whole machine words of bits.
-        let each = count.div_ceil(slices).next_multiple_of(512);
+        let each = count.div_ceil(slices).next_multiple_of(unit);
         let ranges = (0..count).step_by(each).map(|start| start..count.min(start + each));
         Ok(Self(ranges.map(slice).collect::<Result<_>>()?))
     }
@@ -74,7 +88,7 @@ impl Sliced {
         cols: usize,
         plan: impl Fn(usize) -> Result<P>,
     ) -> Result<Self> {
-        Self::cut(rows, MOST_ELEMENTS, |range| {
+        Self::cut(rows, MOST_ELEMENTS, WORDS, |range| {
             let plan = Box::new(plan(range.len())?);
             Ok(Slice { plan, input: range.start * cols..range.end * cols })
         })
@@ -89,7 +103,7 @@ impl Sliced {
         cols: usize,
         plan: impl Fn(usize) -> Result<P>,
     ) -> Result<Self> {
-        Self::cut(rows, MOST_OF_ROWS, |range| {
+        Self::cut(rows, MOST_OF_ROWS, WORDS, |range| {
             let plan = Box::new(plan(range.len())?);
             Ok(Slice { plan, input: range.start * cols..range.end * cols })
         })
@@ -126,7 +140,7 @@ impl Sliced {
         windows: &[Vec<usize>],
         plan: impl Fn(usize, &[Vec<usize>]) -> Result<P>,
     ) -> Result<Self> {
-        Self::cut(windows.len(), MOST_ELEMENTS, |range| {
+        Self::cut(windows.len(), MOST_ELEMENTS, WORDS, |range| {
             let windows = windows.get(range).unwrap_or_default();
             let positions = || windows.iter().flatten().copied();
             let (start, end) =
@@ -284,10 +298,32 @@ pub(crate) fn reduction(count: usize, width: u32, drop: u32, out_bits: u32) -> R
     Sliced::new(count, |count| Reduce::new(count, width, drop, out_bits))
 }
 
-/// Maxima of `windows`.
-pub fn max_pool(windows: &[Vec<usize>], bits: u32, radix: Radix) -> Result<Sliced> {
-    Sliced::windows(windows, |inputs, windows| {
-        let tournament = Tournament::new(inputs, windows)?;
-        Maximum::new(tournament, bits, None, radix)
-    })
+/// Maxima of `windows` on each of `copies` (channels of a picture, say) of so many inputs, which follow
+/// each other. A slice has whole copies, unless one is too large for a slice.
+///
+/// # Errors
+/// [`Error::Misuse`] for windows that are empty or beyond their inputs and widths out of range.
+pub fn max_pool(
+    windows: &[Vec<usize>],
+    [copies, inputs]: [usize; 2],
+    bits: u32,
+    radix: Radix,
+) -> Result<Sliced> {
+    let plan = |tournament| Maximum::new(tournament, bits, None, radix);
+    let tournament = Tournament::new(inputs, windows)?;
+    let slice = |range: Range<usize>| {
+        let plan = Box::new(plan(tournament.clone().copies(range.len()))?);
+        Ok(Slice { plan, input: range.start * inputs..range.end * inputs })
+    };
+    if slice(0..1)?.slices(MOST_ELEMENTS) <= 1 {
+        let unit = WORDS.div_ceil(windows.len().max(1));
+        return Sliced::cut(copies, MOST_ELEMENTS, unit, slice);
+    }
+    let mut slices = Vec::new();
+    for copy in 0..copies {
+        let one =
+            Sliced::windows(windows, |inputs, windows| plan(Tournament::new(inputs, windows)?))?;
+        slices.extend(one.0.into_iter().map(|slice| slice.further(copy * inputs)));
+    }
+    Ok(Sliced(slices))
 }

@@ -3,7 +3,7 @@
 
 use graph::ops;
 use graph::ops::trees::{KEY_BITS, Trees};
-use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding};
+use graph::{Embedding, Graph, Linear, MatMul, Node, Rounding, Window};
 use mpc::compare::Radix;
 use mpc::extend::{Extend, Sign};
 use mpc::linear::coefficient::{Layer, MOST_FOLDINGS};
@@ -21,7 +21,6 @@ use super::transformer::{self, RowsBy, fold, gelu, relu_softmax, smu};
 use crate::linear::bands::BandsLayer;
 use crate::linear::coefficient::CoefficientLayer;
 use crate::linear::trees::{Sizes, TreesLayer, selection};
-use crate::plan::batch::repeated;
 use crate::plan::options::{Function, Products, StepOptions};
 use crate::step::composed::Composed;
 use crate::step::local::{Arrange, Concat, Narrow, Offset, Reshape, SumPool, WeightedSum};
@@ -215,8 +214,9 @@ fn relu(cx: &NodeContext<'_>) -> Result<Action> {
 fn maximum(cx: &NodeContext<'_>) -> Result<Action> {
     let ops::MaxPool(window) = cx.operator()?;
     let radix = cx.radix(cx.count(), cx.bits().saturating_sub(1));
-    let windows = repeated(windows(window), cx.input().len(), cx.batch);
-    Ok(Action::from(max_pool(&windows, cx.bits(), radix)?))
+    let channel = Window { channels: 1, ..window.clone() };
+    let shape = [window.channels * cx.batch, window.height * window.width];
+    Ok(Action::from(max_pool(&windows(&channel), shape, cx.bits(), radix)?))
 }
 
 fn sum_pool(cx: &NodeContext<'_>) -> Result<Action> {

@@ -42,11 +42,51 @@ fn windows_that_overlap_share_their_rows() {
     };
     let windows: Vec<Vec<usize>> = (0..9).map(window).collect();
     let tournament = Tournament::new(49, &windows).unwrap();
-    assert_eq!((tournament.pairs(), tournament.levels.len()), (7 * 3 * 2 + 9 * 2, 4));
+    assert_eq!(
+        (tournament.pairs().sum::<usize>(), tournament.levels.len()),
+        (7 * 3 * 2 + 9 * 2, 4)
+    );
     let mut rng = Random::seeded(8);
     let words: Vec<u64> = rng.uniform(49, 6);
     let values: Vec<i64> = words.iter().map(|w| *w as i64).collect();
     finds_maxima(&mut rng, &values, &windows, 8);
+}
+
+#[test]
+fn copies_are_as_windows_of_all_inputs() {
+    // 2x2 windows, one apart, on three images of 3x4, whose rows are shared, and a window of one.
+    let window = |at: usize| {
+        let at = at / 3 * 4 + at % 3;
+        vec![at, at + 1, at + 4, at + 5]
+    };
+    let windows: Vec<Vec<usize>> = (0..6).map(window).chain([vec![11]]).collect();
+    let (mut rng, bits) = (Random::seeded(9), 8);
+    let values: Vec<i64> = rng.uniform(36, bits - 1).iter().map(|w| signed(*w, bits - 1)).collect();
+    let (client, server) = split(&mut rng, &values, bits);
+    let moved = |copy: usize| {
+        let moved = move |window: &Vec<usize>| window.iter().map(|i| 12 * copy + i).collect();
+        windows.iter().map(moved)
+    };
+    let all: Vec<Vec<usize>> = (0..3).flat_map(moved).collect();
+    let draws =
+        [Tournament::new(12, &windows).unwrap().copies(3), Tournament::new(36, &all).unwrap()];
+    let transcripts = draws.map(|draw| {
+        let plan = Maximum::new(draw, bits, None, Radix::Four).unwrap();
+        let (c, s) = both(
+            &mut Random::seeded(10),
+            &plan.demand(),
+            |ch, ots| run(ch, &plan, &client, None, ots),
+            |ch, ots| run(ch, &plan, &server, None, ots),
+        );
+        assert_eq!(c.cost, plan.cost());
+        (c.cost, c.value.unwrap(), s.value.unwrap())
+    });
+    let [(_, ours, theirs), _] = &transcripts;
+    let got = Share::reconstruct(&ours[0], &theirs[0]);
+    let want = all.iter().map(|w| w.iter().map(|i| values[*i]).max().unwrap());
+    assert_eq!(got, want.collect::<Vec<_>>());
+    assert_eq!(transcripts[0].0, transcripts[1].0);
+    assert_eq!(transcripts[0].1[0].words(), transcripts[1].1[0].words());
 }
 
 /// Every pair of values whose difference fits, under every share of each.
