@@ -26,13 +26,15 @@ use super::tree::Leaves;
 use crate::block::{mask_of_secret, of_words, to_words};
 use crate::session::Domain;
 use crate::simd::aes::Ciphers;
-use crate::simd::transpose::{Columns, transpose};
+use crate::simd::transpose::{Columns, Squares, transpose};
 use crate::simd::{EIGHT, Eight};
 
 /// The number of correlations is a multiple of this.
 pub(crate) const GRAIN: usize = 128;
-/// Grains in a slice of a message.
-const SLICE: usize = 64;
+/// Eights in a slice of a message.
+const EIGHTS: usize = 8;
+/// Grains in a slice.
+const SLICE: usize = EIGHTS * EIGHT;
 /// Grains in the longest message: enough to keep both parties busy at once.
 const MESSAGE: usize = 8 * SLICE;
 
@@ -100,7 +102,8 @@ const fn words(field: Field, grains: usize) -> usize {
 pub(crate) struct Receiver {
     streams: Streams,
     check: Check,
-    choices: Zeroizing<Eight>,
+    /// Of each eight of a slice.
+    choices: Zeroizing<[Eight; EIGHTS]>,
 }
 
 /// The sender's trees and Delta.
@@ -122,9 +125,9 @@ impl Receiver {
         field: Field,
         (trees, hash): (&[Leaves], [u8; 32]),
     ) -> Self {
-        let streams = Streams::new(level, domain, field, trees, 0);
+        let streams = Streams::new(level, domain, field, trees, EIGHTS, 0);
         let check = Check::new(level, *domain, hash);
-        Self { streams, check, choices: Zeroizing::new([0; EIGHT]) }
+        Self { streams, check, choices: Zeroizing::new([[0; EIGHT]; EIGHTS]) }
     }
 
     /// Makes `grains * 128` correlations: appends `t_i` to `blocks`, `c_i` to
@@ -140,13 +143,16 @@ impl Receiver {
         for slice in parts(grains + 1, SLICE) {
             let (now, later) = rest.split_at_mut(slice * self.streams.field.sent_bits() * 2);
             rest = later;
-            for (done, used) in offsets(slice) {
-                self.expand(now, slice, done, used);
-                self.check.challenge(part(now, slice, done, used), used);
-                self.check.add_columns(&self.streams.columns);
-                self.check.add_choices(&self.choices);
-                self.streams.rows(used, &self.check, blocks);
-                self.choose(used, choices);
+            for (eight, (done, used)) in offsets(slice).enumerate() {
+                self.expand(eight, now, slice, done, used);
+            }
+            self.check.take_in(now);
+            for (eight, (_, used)) in offsets(slice).enumerate() {
+                self.check.draw(used);
+                self.check.add_columns(&self.streams.columns[eight]);
+                self.check.add_choices(&self.choices[eight]);
+                self.streams.rows(eight, used, self.check.offsets(), blocks);
+                self.choose(eight, used, choices);
             }
         }
         drop_last(blocks);
@@ -155,22 +161,31 @@ impl Receiver {
         Packed::one(corrections, 64)
     }
 
-    /// Folds all trees for `used` grains of a slice, and writes their corrections
+    /// Folds all trees for `used` grains of an eight of a slice, and writes their corrections
     /// from the `done`-th place of each row of `slice` blocks on.
-    fn expand(&mut self, corrections: &mut [u64], slice: usize, done: usize, used: usize) {
-        self.choices.copy_from_slice(self.streams.fold(0));
+    fn expand(
+        &mut self,
+        eight: usize,
+        corrections: &mut [u64],
+        slice: usize,
+        done: usize,
+        used: usize,
+    ) {
+        let choices = &mut self.choices[eight];
+        choices.copy_from_slice(self.streams.fold(eight, 0));
         let rows = corrections.chunks_exact_mut(2 * slice);
         for (tree, row) in (1..self.streams.field.trees()).zip(rows) {
-            let sum = self.streams.fold(tree);
-            let masked = sum.iter().zip(&*self.choices).map(|(u, c)| u ^ c);
+            let sum = self.streams.fold(eight, tree);
+            let masked = sum.iter().zip(&*choices).map(|(u, c)| u ^ c);
             let (out, _) = row[2 * done..][..2 * used].as_chunks_mut();
             out.iter_mut().zip(masked).for_each(|(out, x)| *out = to_words(x));
         }
+        self.streams.counter += used as u64;
     }
 
-    /// Appends the choice bits of `used` grains.
-    fn choose(&self, used: usize, choices: &mut Vec<u8>) {
-        let words = self.choices.iter().flat_map(|c| to_words(*c));
+    /// Appends the choice bits of `used` grains of an eight.
+    fn choose(&self, eight: usize, used: usize, choices: &mut Vec<u8>) {
+        let words = self.choices[eight].iter().flat_map(|c| to_words(*c));
         let mut plane = Zeroizing::new([0; 2 * EIGHT]);
         plane.iter_mut().zip(words).for_each(|(word, c)| *word = c);
         let start = choices.len();
@@ -198,7 +213,7 @@ impl Sender {
         (trees, hash): (&[Leaves], [u8; 32]),
         delta: u128,
     ) -> Self {
-        let streams = Streams::new(level, domain, field, trees, 1);
+        let streams = Streams::new(level, domain, field, trees, 1, 1);
         let check = Check::new(level, *domain, hash);
         Self { streams, check, delta: Zeroizing::new(delta) }
     }
@@ -246,15 +261,17 @@ impl Sender {
         for slice in parts(grains + 1, SLICE) {
             let (now, later) = rest.split_at(slice * self.streams.field.sent_bits() * 2);
             rest = later;
+            self.check.take_in(now);
             for (done, used) in offsets(slice) {
-                self.streams.fold(0);
+                self.streams.fold(0, 0);
                 for (tree, row) in (1..).zip(part(now, slice, done, used)) {
-                    self.streams.fold(tree);
+                    self.streams.fold(0, tree);
                     self.streams.correct(tree, *self.delta, row);
                 }
-                self.check.challenge(part(now, slice, done, used), used);
-                self.check.add_columns(&self.streams.columns);
-                self.streams.rows(used, &self.check, blocks);
+                self.streams.counter += used as u64;
+                self.check.draw(used);
+                self.check.add_columns(&self.streams.columns[0]);
+                self.streams.rows(0, used, self.check.offsets(), blocks);
             }
         }
         drop_last(blocks);
@@ -303,13 +320,23 @@ struct Streams {
     starts: Vec<u128>,
     counter: u64,
     sum: Zeroizing<Eight>,
-    columns: Zeroizing<Columns>,
+    /// Of as many eights as are held together.
+    columns: Zeroizing<Vec<Columns>>,
+    /// The rows of an eight.
+    squares: Zeroizing<Squares>,
 }
 
 impl Streams {
-    /// The first `missing` positions (0 or 1) of every tree are taken as zero
-    /// streams.
-    fn new(level: Level, domain: &Domain, field: Field, trees: &[Leaves], missing: usize) -> Self {
+    /// Holds the columns of so many eights. The first `missing` positions (0 or 1) of every tree are taken as
+    /// zero streams.
+    fn new(
+        level: Level,
+        domain: &Domain,
+        field: Field,
+        trees: &[Leaves],
+        eights: usize,
+        missing: usize,
+    ) -> Self {
         let gray = |i: usize| i ^ (i >> 1);
         let order = || (missing..1 << field.bits()).rev().map(gray);
         let known = order().len();
@@ -324,34 +351,35 @@ impl Streams {
             starts: (0..field.trees()).map(start).collect(),
             counter: 0,
             sum: Zeroizing::new([0; EIGHT]),
-            columns: Zeroizing::new([[0; EIGHT]; 128]),
+            columns: Zeroizing::new(vec![[[0; EIGHT]; 128]; eights]),
+            squares: Zeroizing::new([[0; GRAIN]; EIGHT]),
         }
     }
 
-    /// Expands eight grains of a tree: its columns `sum_x bit_b(x)*r_x` go to
-    /// `columns`, the sum of all known streams is returned.
+    /// Expands eight grains of a tree: its columns `sum_x bit_b(x)*r_x` go to those
+    /// of `eight`, the sum of all known streams is returned.
     ///
     /// The leaves come in the order of the Gray code `g`, backwards. `g(i)` and
     /// `g(i - 1)` differ in the bit that `i` ends in, so that the sum of the streams
     /// from `g(i)` on, added to that bit's column for every `i`, is what the column
     /// shall hold (summation by parts).
-    fn fold(&mut self, tree: usize) -> &Eight {
+    fn fold(&mut self, eight: usize, tree: usize) -> &Eight {
         let mut counters = [0; EIGHT];
         for (at, counter) in (self.counter..).zip(&mut counters) {
             *counter = self.starts[tree] ^ u128::from(at);
         }
         let depth = self.field.bits();
-        let columns = &mut self.columns[tree * depth..][..depth];
+        let columns = &mut self.columns[eight][tree * depth..][..depth];
         columns.fill([0; EIGHT]);
         let leaves = tree * self.known..(tree + 1) * self.known;
         self.ciphers.fold(leaves, &counters, columns, &mut self.sum);
         &self.sum
     }
 
-    /// Adds `Delta_j * correction` to the columns of `tree`.
+    /// Adds `Delta_j * correction` to the columns of `tree` of the first eight.
     fn correct(&mut self, tree: usize, delta: u128, correction: &[u64]) {
         let depth = self.field.bits();
-        for (bit, column) in self.columns[tree * depth..][..depth].iter_mut().enumerate() {
+        for (bit, column) in self.columns[0][tree * depth..][..depth].iter_mut().enumerate() {
             let on = mask_of_secret((delta >> (tree * depth + bit)) & 1);
             for (block, words) in column.iter_mut().zip(correction.as_chunks().0) {
                 *block ^= of_words(*words) & on;
@@ -359,20 +387,11 @@ impl Streams {
         }
     }
 
-    /// Appends the first `used` grains of the columns as rows, with the offsets of the check, and
-    /// moves on.
-    fn rows(&mut self, used: usize, check: &Check, out: &mut Vec<u128>) {
-        let start = out.len();
-        out.resize(start + used * GRAIN, 0);
-        if let Some(squares) = out[start..].as_chunks_mut().0.as_chunks_mut().0.first_mut() {
-            transpose(self.level, &mut self.columns, squares);
-        } else {
-            let mut squares = Zeroizing::new([[0; GRAIN]; EIGHT]);
-            transpose(self.level, &mut self.columns, &mut squares);
-            out[start..].copy_from_slice(&squares.as_flattened()[..used * GRAIN]);
-        }
-        check.offset(&mut out[start..]);
-        self.counter += used as u64;
+    /// Appends the first `used` grains of the columns of `eight` as rows, each with its offset.
+    fn rows(&mut self, eight: usize, used: usize, offsets: &[u128], out: &mut Vec<u128>) {
+        transpose(self.level, &mut self.columns[eight], &mut self.squares);
+        let rows = &self.squares.as_flattened()[..used * GRAIN];
+        out.extend(rows.iter().zip(offsets).map(|(row, offset)| row ^ offset));
     }
 }
 

@@ -82,10 +82,9 @@ fn row_offsets(field: Field, words: &[u64]) -> Vec<u128> {
     let mut check = Check::new(Level::best(), domain, [0; 32]);
     let corrections = &words[..words.len() - WORDS];
     assert_eq!(corrections.len(), super::words(field, GRAINS));
-    check.challenge(part(corrections, GRAINS + 1, 0, GRAINS + 1), GRAINS + 1);
-    let mut offsets = vec![0; GRAINS * GRAIN];
-    check.offset(&mut offsets);
-    offsets
+    check.take_in(corrections);
+    check.draw(GRAINS + 1);
+    check.offsets()[..GRAINS * GRAIN].to_vec()
 }
 
 /// Flips the correction of row `row` of `tree`; of tree 0, which has none, those of all others.
