@@ -36,10 +36,10 @@ RISTRETTO = 2**252 + 27742317777372353535851937790883648493
 """The order of the group."""
 INTRODUCTION = """
 Written by `scripts/security_bits.py` from the sources, and compared with them by a test. Numbers are logarithms of
-steps, a step being an evaluation of the primitive. Ciphers are ideal, SHA-256 is a random oracle, and the parities are
-against the attacks that [Ferret](../protocols/ferret.md) names. A hash under one key that serves D inputs gives a
-search for Delta D chances at a time (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, ePrint 2019/1168, section 3). ML-KEM-768
-is estimated as in the submission of Kyber to NIST (version 3.02): b is the smallest block size for which
+steps, a step being an evaluation of the primitive. Ciphers are ideal, SHA-256 and BLAKE3 are random oracles, and the
+parities are against the attacks that [Ferret](../protocols/ferret.md) names. A hash under one key that serves D inputs
+gives a search for Delta D chances at a time (Guo, Katz, Wang, Weng, Yu, CRYPTO 2020, ePrint 2019/1168, section 3).
+ML-KEM-768 is estimated as in the submission of Kyber to NIST (version 3.02): b is the smallest block size for which
 the primal attack finds the secret, 0.292 b the bits of one call of a sieve; NIST's category 3. Other lattices are
 against the attacks of the second table, and have at least 128 bits.
 """
