@@ -14,11 +14,13 @@ use zeroize::Zeroizing;
 
 use crate::step::context::{Context, Party, Preprocessing, input};
 use crate::step::keys::KeyDemand;
-use crate::step::linear::{Exchange, LinearProtocol, Preprocess};
+use crate::step::linear::{Exchange, LinearProtocol, Preprocess, Sooner};
 use crate::step::preprocessed::{Asked, Preprocessed};
 use crate::step::sliced::{Sliced, reduction, truncation};
 use crate::step::spent::Spent;
 use crate::step::weights::{Encoded, WeightSource, rounding_term};
+
+mod sooner;
 
 /// A linear layer: products under encryption, then the exact truncation if asked.
 #[derive(Debug)]
@@ -222,6 +224,10 @@ impl LinearProtocol for CoefficientLayer {
         Some(self)
     }
 
+    fn sooner(&self) -> Option<&dyn Sooner> {
+        (!self.preprocessed && self.layer.runs() == 1).then_some(self)
+    }
+
     fn protocols(&self) -> Vec<&Sliced> {
         self.truncate.iter().collect()
     }
@@ -253,12 +259,12 @@ impl LinearProtocol for CoefficientLayer {
     }
 
     fn run(&self, cx: &mut Context<'_, '_>, inputs: Vec<Share>) -> Result<Share> {
-        let bits = self.layer.plain_bits();
         let x = input(&inputs, 0)?;
-        let expanded = self.positions.map(|sides| one_hot(cx.channel.role(), sides, x, bits));
+        let expanded = self.expanded(cx.channel.role(), x);
         let x = expanded.as_ref().unwrap_or(x);
         let addend = inputs.get(1);
         let y = match cx.preprocessed.take() {
+            Some(asked) if sooner::is_asked(&asked) => self.finish_sooner(cx, asked, x)?,
             Some(preprocessed) => self.unmask(cx, preprocessed, x, addend)?,
             None => self.multiply(cx, x, addend)?,
         };
@@ -343,6 +349,13 @@ fn across(entries: &[i32], rows: usize) -> Zeroizing<Vec<i32>> {
     let columns = entries.len() / rows.max(1);
     let column = |column: usize| entries.iter().skip(column).step_by(columns.max(1)).copied();
     Zeroizing::new((0..columns).flat_map(column).collect())
+}
+
+impl CoefficientLayer {
+    /// The input that is multiplied: of a lookup, vectors that name rows.
+    fn expanded(&self, role: Role, x: &Share) -> Option<Share> {
+        self.positions.map(|sides| one_hot(role, sides, x, self.layer.plain_bits()))
+    }
 }
 
 /// The client's positions in a table, `length` of each input, as vectors of zeros with a

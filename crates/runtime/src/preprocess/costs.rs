@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mpc::Demand;
-use pricing::{Unit, Work};
 use wire::Phase;
 
 use super::layers::{LayerAt, groups, layers_of, run_demand};
@@ -12,10 +11,7 @@ use super::segments::steps_of;
 use crate::step::Step;
 use crate::step::correlations::Schedules;
 use crate::step::linear::Exchange;
-use crate::step::spent::{Part, Spent};
-
-/// Work on a mask that is not the server's, or goes with the messages.
-const AT_ONCE: [Unit; 2] = [Unit::Encrypted, Unit::Kept];
+use crate::step::spent::{Part, Spent, parted};
 
 /// What [`preprocess_layers`](super::layers::preprocess_layers) costs, of which the first
 /// group has `asked` before.
@@ -61,14 +57,6 @@ pub(crate) fn early_costs(group: &[LayerAt<'_>], window: usize) -> Vec<Part> {
         part.later = Some((window, later));
     }
     costs
-}
-
-/// The work of a layer on a mask that goes with its messages, and what the server does while it waits.
-pub(crate) fn parted(work: Work) -> (Work, Work) {
-    let at_once = |sign: f64| -> Work {
-        AT_ONCE.iter().map(|unit| Work::of(*unit, sign * work.units(*unit))).sum()
-    };
-    (at_once(1.0), work + at_once(-1.0))
 }
 
 /// What the layers of a group send that ask together.

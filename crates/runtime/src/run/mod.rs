@@ -1,6 +1,7 @@
 //! Runs the steps of a plan, one batch of inputs at a time, at both parties.
 
 mod moved;
+pub(crate) mod sooner;
 pub(crate) mod tensors;
 pub(crate) mod weights;
 
@@ -115,6 +116,13 @@ fn run_on(
     let of = |segment: &Range<usize>| steps_of(plan.steps(), segment);
     let demands: Vec<Demand> = segments.iter().map(|segment| demand_of(of(segment))).collect();
     let (mut early, mut moved) = (None, Moved::default());
+    let mut first_layer = match sooner::of(plan) {
+        Some(layer) => {
+            let x = tensors.share(plan.graph().input)?;
+            Some((layer.0, sooner::ask(end, plan, layer, x)?))
+        }
+        None => None,
+    };
     for (place, (segment, demand)) in segments.iter().zip(&demands).enumerate() {
         let steps = of(segment);
         let ots = match early.take() {
@@ -148,6 +156,8 @@ fn run_on(
                 continue;
             }
             let preprocessed = layers.remove(&index).or_else(|| together.remove(&index));
+            let asked = first_layer.take_if(|(at, _)| *at == index);
+            let preprocessed = preprocessed.or(asked.map(|(_, asked)| asked));
             add_own(&end.party, plan, tensors, index)?;
             let makes_more = step.feeds_itself();
             let with = Turn { correlations: &mut correlations, makes_more, preprocessed };

@@ -54,6 +54,14 @@ impl Tensors {
         Ok(())
     }
 
+    /// A copy of this party's share of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for one that is not there.
+    pub(crate) fn share(&self, tensor: usize) -> Result<Share> {
+        self.shares.get(&tensor).cloned().ok_or_else(|| missing(tensor))
+    }
+
     /// This party's shares of what a step reads.
     ///
     /// # Errors

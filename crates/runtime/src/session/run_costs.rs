@@ -12,7 +12,7 @@ use crate::plan::kind::Kind;
 use crate::preprocess::costs::{early_costs, layer_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::segments::steps_of;
-use crate::run::demand_of;
+use crate::run::{demand_of, sooner};
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::{Exchange, LinearProtocol};
 use crate::step::spent::{Part, Peak, Spent};
@@ -60,6 +60,8 @@ impl<'a> Windows<'a> {
     ) -> usize {
         let count = self.plan.segments_of(run.kind).len();
         let of = |segment: &Range<usize>| steps_of(self.plan.steps(), segment);
+        let first = sooner::of(self.plan).map(|(index, _, layer)| (index, layer.parts()));
+        parts.extend(first.map(|(index, [asks, _])| Part::new(Phase::Online, Some(index), asks)));
         let mut early = false;
         for (at, (segment, demand)) in
             self.segments.iter().zip(&self.demands).enumerate().take(count)
@@ -101,6 +103,8 @@ impl<'a> Windows<'a> {
                 let layer = step.linear().filter(|_| run.missed.contains(&index));
                 let mut missed =
                     layer.and_then(LinearProtocol::preprocess).and_then(|l| l.missed());
+                let mut answers =
+                    first.filter(|(at, _)| *at == index).map(|(_, [_, answers])| answers);
                 for (demand, spent) in step.parts() {
                     if step.feeds_itself() {
                         let made =
@@ -108,7 +112,8 @@ impl<'a> Windows<'a> {
                         parts.push(Part::new(Phase::Preprocess, None, made));
                     }
                     let cost = missed.take().unwrap_or(spent.cost);
-                    let spent = Spent { cost, ..spent }.and(std::mem::take(&mut touched));
+                    let spent = answers.take().unwrap_or(Spent { cost, ..spent });
+                    let spent = spent.and(std::mem::take(&mut touched));
                     parts.push(Part::new(Phase::Online, Some(index), spent));
                 }
             }

@@ -52,6 +52,12 @@ pub trait LinearProtocol: Debug + Send + Sync + Any {
         None
     }
 
+    /// How the layer asks before anything else of a run, of layers that can where the client knows all of
+    /// their one input.
+    fn sooner(&self) -> Option<&dyn Sooner> {
+        None
+    }
+
     /// Returns the protocols on shares that follow the products, in order, with correlations of
     /// their own.
     fn protocols(&self) -> Vec<&Sliced> {
@@ -120,6 +126,18 @@ impl dyn LinearProtocol {
         let any: &mut dyn Any = self;
         any.downcast_mut()
     }
+}
+
+/// A layer that asks before anything else of a run. It runs with what was asked as with what is preprocessed.
+pub trait Sooner {
+    /// Returns what asking takes, and what the products take when the layer runs.
+    fn parts(&self) -> [Spent; 2];
+
+    /// Sends or receives what the layer asks for. `x` is this party's share of the input: the server's is zero.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`], [`Error::Peer`], [`Error::Transport`].
+    fn ask(&self, cx: &mut Context<'_, '_>, x: &Share) -> Result<Preprocessed>;
 }
 
 /// The exchange in which a layer is preprocessed together with others.

@@ -26,6 +26,11 @@ pub trait Local: Debug + Send + Sync + Any {
         0
     }
 
+    /// Returns whether it moves elements and nothing else, so that a share of zeros stays one; not by default.
+    fn moves(&self) -> bool {
+        false
+    }
+
     /// This party's share of the result. `constants` are the server's, of the step's node, where
     /// it has any.
     ///
@@ -93,6 +98,10 @@ impl Local for Arrange {
 
     fn elements(&self) -> usize {
         self.places.len()
+    }
+
+    fn moves(&self) -> bool {
+        true
     }
 
     fn run(&self, _: Role, inputs: &[Share], _: Option<&[i64]>) -> Result<Share> {
@@ -173,6 +182,10 @@ pub struct Reshape;
 impl Local for Reshape {
     fn operator(&self) -> &'static str {
         "reshape"
+    }
+
+    fn moves(&self) -> bool {
+        true
     }
 
     fn run(&self, _: Role, inputs: &[Share], _: Option<&[i64]>) -> Result<Share> {

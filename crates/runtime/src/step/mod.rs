@@ -25,7 +25,7 @@ use wire::{Cost, Error};
 pub use composed::Composed;
 pub use context::{Context, Endpoint, Party, Preprocessing};
 pub use keys::{ClientKeys, KeyDemand, ServerKeys, SlotKeyDemand};
-pub use linear::{Exchange, LinearProtocol, Preprocess};
+pub use linear::{Exchange, LinearProtocol, Preprocess, Sooner};
 pub use local::Local;
 pub use memory::Memory;
 pub use preprocessed::{Asked, Preprocessed};

@@ -4,6 +4,9 @@ use mpc::linear::ot_matmul::MESSAGE;
 use pricing::{Unit, Work};
 use wire::{Cost, Phase};
 
+/// Work on a mask that is not the server's, or goes with the messages.
+const AT_ONCE: [Unit; 2] = [Unit::Encrypted, Unit::Kept];
+
 /// The messages of a part of a session, and its work without that of the messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
@@ -98,6 +101,14 @@ impl Part {
     pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
         Self { phase, step, spent, later: None, begins: None }
     }
+}
+
+/// The work of a layer on a mask that goes with its messages, and what the server does while it waits.
+pub(crate) fn parted(work: Work) -> (Work, Work) {
+    let at_once = |sign: f64| -> Work {
+        AT_ONCE.iter().map(|unit| Work::of(*unit, sign * work.units(*unit))).sum()
+    };
+    (at_once(1.0), work + at_once(-1.0))
 }
 
 /// The parts with the rounds that each adds to those before it, and streams beside each other.

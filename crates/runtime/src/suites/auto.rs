@@ -28,6 +28,7 @@ pub(super) static SUITE: Suite = Suite {
     steps,
     nodes: Some(NODES),
     plans_widths: true,
+    asks_sooner: true,
     ..Suite::PLAIN
 };
 

@@ -142,6 +142,11 @@ pub fn secure_against_client(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.secure_against_client)
 }
 
+/// Whether the first layer of a model for `suite` is asked for before anything else of a run, where it can be.
+pub(crate) fn asks_sooner(suite: &str) -> bool {
+    named(suite).is_ok_and(|suite| suite.asks_sooner)
+}
+
 /// Whether the planner may give shares of models for `suite` other widths.
 pub(crate) fn plans_widths(suite: &str) -> bool {
     named(suite).is_ok_and(|suite| suite.plans_widths)

@@ -40,6 +40,9 @@ pub struct Suite {
     pub secure_against_client: bool,
     /// Whether the planner may give shares other widths than those of the compiled model.
     pub plans_widths: bool,
+    /// Whether a client sends its input for the first layer before anything else of a run, where the layer can be
+    /// asked so.
+    pub asks_sooner: bool,
 }
 
 /// How a suite plans single nodes, for planners that choose among options.
@@ -74,6 +77,7 @@ impl Suite {
         ot_products: false,
         secure_against_client: false,
         plans_widths: false,
+        asks_sooner: false,
     };
 
     /// How linear layers are packed into slots, if they are.

@@ -32,6 +32,7 @@ mod product;
 mod products;
 mod server;
 mod shares;
+mod sooner;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 pub(super) mod tests;
@@ -43,5 +44,6 @@ pub use layer::{Layer, MOST_PACKINGS};
 pub use preprocess::{ClientAsked, PreprocessedClient, PreprocessedServer, ServerAsked};
 pub use product::{ServerWeights, transform_bytes, transforms_soon};
 pub use server::server;
+pub use sooner::{receive_answers, send_sooner};
 
 pub use crate::linear::transport::{ServerKeys, SharedKeys, Worker};
