@@ -62,7 +62,7 @@ impl Tournament {
         Ok(draw)
     }
 
-    /// The tournament of one row of so many values (1 or more).
+    /// Plans the tournament of one row of so many values (1 or more).
     ///
     /// # Errors
     /// [`Error::Misuse`] for no values.
@@ -70,7 +70,7 @@ impl Tournament {
         Self::new(values, &[(0..values).collect()])
     }
 
-    /// The same windows on each of so many inputs, which follow each other.
+    /// Returns the tournament of the same windows on each of so many inputs, which follow each other.
     #[must_use]
     pub fn copies(self, copies: usize) -> Self {
         Self { copies, ..self }

@@ -102,7 +102,7 @@ impl Check {
         weighted_sums(self.level, &self.challenge[0], column, &mut *self.choices);
     }
 
-    /// What is added to the rows of the eight whose weights were drawn.
+    /// Returns what is added to the rows of the eight whose weights were drawn.
     pub(crate) fn offsets(&self) -> &[u128] {
         self.challenge[1..].as_flattened()
     }

@@ -260,8 +260,8 @@ impl<S: Side> Taken<S> {
         self.queue.len()
     }
 
-    /// Of `elements` that take all correlations, the next whose correlations lie together: a multiple of `unit`
-    /// or all that are left, and `unit` where a chunk ends within them.
+    /// Returns how many of `elements`, which take all correlations, come next with their correlations together in
+    /// memory: all that are left or a multiple of `unit`, and `unit` where a chunk ends within these.
     pub(crate) fn together(&self, elements: usize, unit: usize) -> usize {
         let width = (self.len() / elements.max(1)).max(1);
         match self.queue.together() / width {

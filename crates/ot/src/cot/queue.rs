@@ -18,10 +18,10 @@ pub(crate) trait Made: Sized + Send {
     /// Number of correlations.
     fn len(&self) -> usize;
 
-    /// Those at `range`, without a copy. A queue takes each once.
+    /// Returns the correlations at `range` without copying them. A queue asks for each once.
     fn part(&self, range: Range<usize>) -> Self;
 
-    /// Copies of all `count` correlations of several parts, each of which is dropped once it is copied.
+    /// Copies all `count` correlations of several parts, and drops each part once it is copied.
     ///
     /// # Errors
     /// That of a part which cannot be made.
@@ -88,7 +88,7 @@ impl<S: Side> Queue<S> {
         self.len
     }
 
-    /// How many of the first correlations are in one chunk.
+    /// Returns how many of the first correlations are in one chunk.
     pub(crate) fn together(&self) -> usize {
         self.parts.front().map_or(0, |part| part.range.len())
     }

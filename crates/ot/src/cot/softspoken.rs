@@ -102,7 +102,7 @@ const fn words(field: Field, grains: usize) -> usize {
 pub(crate) struct Receiver {
     streams: Streams,
     check: Check,
-    /// Of each eight of a slice.
+    /// The choice bits of each eight of a slice.
     choices: Zeroizing<[Eight; EIGHTS]>,
 }
 
@@ -320,7 +320,7 @@ struct Streams {
     starts: Vec<u128>,
     counter: u64,
     sum: Zeroizing<Eight>,
-    /// Of as many eights as are held together.
+    /// The columns of each eight that is held: a receiver holds those of a slice, a sender one.
     columns: Zeroizing<Vec<Columns>>,
     /// The rows of an eight.
     squares: Zeroizing<Squares>,

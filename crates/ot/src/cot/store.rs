@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ring::Wiped;
 
-/// A part of this share of the memory is taken as a copy, so that a few items do not keep all others.
+/// Less than one part in so many of the memory is taken as a copy, so that a few items do not keep all others.
 const FEW: usize = 8;
 
 /// Items not taken yet, in order. Dereferences to them.
@@ -34,7 +34,7 @@ impl<T: Copy + Default> Store<T> {
         taken
     }
 
-    /// The items at `range` of those that are there, which whoever holds both uses once.
+    /// Returns the items at `range` of those that are there. Whoever holds both uses each once.
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
         let end = (self.range.start + range.end).min(self.range.end);
         let start = (self.range.start + range.start).min(end);

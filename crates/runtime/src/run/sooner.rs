@@ -17,8 +17,8 @@ use crate::suites;
 /// The first layer of a plan: its step, the step's index.
 pub(crate) type First<'a> = (usize, &'a Step, &'a dyn Sooner);
 
-/// The first layer of a plan that shows the client a result, if steps before it only move elements of the input, which is the
-/// client's then.
+/// Returns the first layer of a plan if steps before it only move elements of the input. Only plans that show the client a
+/// result have one: their input is the client's.
 pub(crate) fn of(plan: &Plan) -> Option<First<'_>> {
     plan.steps().last()?.reveals()?;
     if !suites::asks_sooner(&plan.graph().suite) {

@@ -29,13 +29,13 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// As how many slices of at most `most` elements it should run.
+    /// Returns as how many slices of at most `most` elements it has to run.
     fn slices(&self, most: usize) -> usize {
         let bytes = pad_bytes(&self.plan.demand());
         bytes.div_ceil(MOST_BYTES).max(self.input.len().div_ceil(most))
     }
 
-    /// The same protocol on elements so much further on.
+    /// Returns the same protocol on elements so much further on.
     fn further(self, by: usize) -> Self {
         Self { input: self.input.start + by..self.input.end + by, ..self }
     }

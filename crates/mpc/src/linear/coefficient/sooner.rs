@@ -67,7 +67,7 @@ impl ServerAsked {
         x: &Share,
     ) -> Result<Share> {
         let added = check(layer, x, None)?;
-        if x.words().iter().any(|word| *word != 0) {
+        if x.words().iter().fold(0, |all, word| all | word) != 0 {
             return Err(Error::internal(
                 "a layer asked sooner of an input that is shared; please report it",
             ));

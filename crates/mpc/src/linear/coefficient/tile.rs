@@ -12,7 +12,7 @@ use crate::defect::defect;
 use crate::linear::transport::misuse;
 use crate::parallel;
 
-/// Ciphertexts that are multiplied together, so that sums are read and written once
+/// Returns how many ciphertexts are multiplied together, so that sums are read and written once
 /// for all of them.
 pub(super) const fn batch(kernel: &Kernel) -> usize {
     match kernel {

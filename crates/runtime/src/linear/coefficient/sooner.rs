@@ -10,7 +10,7 @@ use crate::step::linear::Sooner;
 use crate::step::preprocessed::Preprocessed;
 use crate::step::spent::{Spent, parted};
 
-/// A client's input that was sent.
+/// What a client keeps of an input that it has sent: nothing.
 struct Sent;
 
 /// Whether a layer that runs was asked sooner.
@@ -19,7 +19,7 @@ pub(super) fn is_asked(kept: &Preprocessed) -> bool {
 }
 
 impl CoefficientLayer {
-    /// Products that were asked for before.
+    /// Receives or sends the products that were asked for before.
     pub(super) fn finish_sooner(
         &self,
         cx: &mut Context<'_, '_>,
