@@ -1,7 +1,9 @@
 //! RLWE: keys, encryption, responses, decryption, and from phases to shares.
 
 use he::rlwe::committed::Multiplicand;
-use he::rlwe::{Fresh, Params, PublicKey, Response, SecretKey, rescale};
+use he::rlwe::{
+    Accumulator, Batch, Fresh, Operand, Params, PublicKey, Response, Row, SecretKey, rescale,
+};
 use ring::{Random, Seed};
 
 use crate::case::Case;
@@ -46,6 +48,7 @@ pub(super) const CASES: &[Case] = &[
         let share = run.words(DEGREE, PLAIN);
         run.kernel("kernel", || respond(&public, &fresh, &share, &mut rng));
     }),
+    Case::new("products", "sums of products with weights that repeat", products),
     Case::new("tags", "tags of a secret key to tags of phases", |run| {
         let words = run.words(2 * DEGREE, 46);
         let words: Vec<u128> =
@@ -103,5 +106,31 @@ fn decryption(run: &mut Run) {
     run.kernel("kernel", || {
         let phases = secret.decrypt(&response, &keep).unwrap();
         rescale::client(&phases, ANSWER, 20).unwrap()
+    });
+}
+
+/// The server's sum of products of ciphertexts with its share and of weights in X^16 that are transformed at once.
+fn products(run: &mut Run) {
+    let mut rng = run.random();
+    let secret = secret_key(&mut rng);
+    let mut operand = |run: &mut Run| -> Operand {
+        let (_, fresh) = sent(run, &secret, &mut rng);
+        let mut cipher = fresh.expand(params()).unwrap();
+        cipher.add_plain(&run.words(DEGREE, PLAIN), PLAIN).unwrap();
+        cipher.into_operand().unwrap()
+    };
+    let operands = [operand(run), operand(run)];
+    let powers: Vec<usize> = (0..DEGREE).step_by(16).collect();
+    let weights = run.signed(operands.len() * powers.len(), 8);
+    let weights: Vec<i32> = weights.into_iter().map(|weight| weight as i32).collect();
+    run.kernel("kernel", || {
+        let batch = Batch::new(params(), &operands.each_ref()).unwrap();
+        let row = Row::transform(params(), 16, &powers, &weights).unwrap().unwrap();
+        let mut sum = Accumulator::new(params()).unwrap();
+        sum.admit(&batch, &row).unwrap();
+        for part in batch.parts() {
+            sum.add_part(&part, &batch, &row).unwrap();
+        }
+        sum.finish().unwrap()
     });
 }

@@ -1,18 +1,16 @@
 //! Ciphertexts on the server: shares added, weights multiplied, products summed.
 
 use std::fmt;
-use std::ops::Range;
 
 use ring::word::mask;
 use ring::{Random, Seed};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::compact::{Compact, Vectors};
+use super::compact::Compact;
 use super::ntt::{Kernel, LARGEST_COEFFICIENT, Sum, Transformed, largest_norm};
 use super::params::Params;
 use super::sample;
 use crate::error::{Error, Result, expect_len};
-use crate::simd::ntt::LAZY;
 
 /// Separates the uniform halves of ciphertexts from every other use of a seed.
 pub(super) const CIPHER_DOMAIN: u64 = u64::from_le_bytes(*b"rlwe.cta");
@@ -38,37 +36,32 @@ pub struct Ciphertext {
 
 /// A ciphertext in the evaluation basis, ready to be multiplied.
 pub struct Operand {
-    params: Params,
-    c0: Transformed,
-    c1: Transformed,
+    pub(super) params: Params,
+    pub(super) c0: Transformed,
+    pub(super) c1: Transformed,
 }
 
 /// A polynomial of plain weights in the evaluation basis.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Weights {
-    poly: Stored,
-    norm: u64,
+    pub(super) poly: Stored,
+    pub(super) norm: u64,
 }
 
 /// Transforms of weights, or as many of their values as differ.
 #[derive(Zeroize, ZeroizeOnDrop)]
-enum Stored {
+pub(super) enum Stored {
     Whole(Transformed),
     Compact(Compact),
 }
 
-/// Products that are added to a sum together.
-const TOGETHER: usize = LAZY;
-
 /// A sum of products of ciphertexts and weights.
 pub struct Accumulator {
-    params: Params,
-    c0: Sum,
-    c1: Sum,
+    pub(super) params: Params,
+    pub(super) c0: Sum,
+    pub(super) c1: Sum,
     /// What compact weights are expanded into.
     whole: Option<Transformed>,
-    /// The vectors of those that are added together.
-    vectors: [Vectors; TOGETHER],
 }
 
 impl Fresh {
@@ -204,19 +197,15 @@ impl Weights {
         Ok(Self { poly: Stored::Compact(poly), norm })
     }
 
-    fn norm(params: Params, coefficients: &[i64]) -> Result<u64> {
+    /// The L1 norm of weights that are narrow enough.
+    pub(super) fn norm(params: Params, coefficients: &[i64]) -> Result<u64> {
         // At most 4096 magnitudes of 32 bits do not overflow, and any larger one is refused.
         let (mut largest, mut norm) = (0u64, 0u64);
         for coefficient in coefficients {
             largest = largest.max(coefficient.unsigned_abs());
             norm = norm.wrapping_add(coefficient.unsigned_abs());
         }
-        let most = Self::largest_norm(params);
-        // Weights are secret, and all that is asked of them is whether they are refused.
-        if (largest > LARGEST_COEFFICIENT) | (norm > most) {
-            let wanted = format!("at most 2^31 each and {most} together");
-            return Err(Error::shape("weights", wanted, "more"));
-        }
+        check_magnitudes(largest, norm, Self::largest_norm(params))?;
         Ok(norm)
     }
 
@@ -224,6 +213,17 @@ impl Weights {
     pub const fn bytes(params: Params, step: usize) -> usize {
         2 * 8 * params.degree() / step
     }
+}
+
+/// Refuses weights that are too large, or of which all together are: they are secret, nothing else is asked of them, and
+/// the only branch is here.
+#[inline(never)]
+fn check_magnitudes(largest: u64, norm: u64, most: u64) -> Result<()> {
+    if (largest > LARGEST_COEFFICIENT) | (norm > most) {
+        let wanted = format!("at most 2^31 each and {most} together");
+        return Err(Error::shape("weights", wanted, "more"));
+    }
+    Ok(())
 }
 
 impl Accumulator {
@@ -234,7 +234,7 @@ impl Accumulator {
     pub fn new(params: Params) -> Result<Self> {
         let kernel = Kernel::of(params.degree())?;
         let (c0, c1) = (kernel.zero(2), kernel.zero(2));
-        Ok(Self { params, c0, c1, whole: None, vectors: Default::default() })
+        Ok(Self { params, c0, c1, whole: None })
     }
 
     /// Adds `operand * weights`.
@@ -257,54 +257,6 @@ impl Accumulator {
         };
         kernel.accumulate(&mut self.c0, &operand.c0, poly, weights.norm)?;
         kernel.accumulate(&mut self.c1, &operand.c1, poly, weights.norm)
-    }
-
-    /// Makes room for the products of these pairs where they can be added part by part
-    /// ([`Accumulator::add_part`]), sooner than one by one; returns whether they can.
-    ///
-    /// # Errors
-    /// The errors of [`Accumulator::accumulate`].
-    pub fn admit(&mut self, pairs: &[(&Operand, &Weights)]) -> Result<bool> {
-        let kernel = Kernel::of(self.params.degree())?;
-        let repeats = |(operand, weights): &(&Operand, &Weights)| match &weights.poly {
-            Stored::Compact(compact) => kernel.repeats(compact) && operand.params == self.params,
-            Stored::Whole(_) => false,
-        };
-        if !pairs.iter().all(repeats) {
-            return Ok(false);
-        }
-        for (operand, weights) in pairs {
-            kernel.admit(&mut self.c0, &operand.c0, weights.norm)?;
-            kernel.admit(&mut self.c1, &operand.c1, weights.norm)?;
-        }
-        Ok(true)
-    }
-
-    /// The parts of sums of products.
-    ///
-    /// # Errors
-    /// None for parameters that exist.
-    pub fn parts(params: Params) -> Result<impl Iterator<Item = Range<usize>> + use<>> {
-        Ok(Kernel::of(params.degree())?.parts())
-    }
-
-    /// Adds a part of the products of pairs that were admitted.
-    ///
-    /// # Errors
-    /// None for an accumulator that exists.
-    pub fn add_part(&mut self, part: &Range<usize>, pairs: &[(&Operand, &Weights)]) -> Result<()> {
-        let kernel = Kernel::of(self.params.degree())?;
-        for pairs in pairs.chunks(TOGETHER) {
-            for ((_, weights), vectors) in pairs.iter().zip(&mut self.vectors) {
-                if let Stored::Compact(compact) = &weights.poly {
-                    kernel.vectors(compact, part, vectors);
-                }
-            }
-            let all = pairs.iter().zip(&self.vectors);
-            kernel.add_part(&mut self.c0, part, all.clone().map(|((x, _), v)| (&x.c0, v)));
-            kernel.add_part(&mut self.c1, part, all.map(|((x, _), v)| (&x.c1, v)));
-        }
-        Ok(())
     }
 
     /// Returns the sum as a ciphertext.

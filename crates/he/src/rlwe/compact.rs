@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::ntt::{Kernel, PRIMES, Transformed};
 use crate::simd::convert;
@@ -15,9 +15,6 @@ use crate::simd::ntt::Transform;
 /// Logarithms of the degrees of smaller transforms.
 const SMALLER: Range<u32> = 5..12;
 
-/// Values of a transform that are worked on together.
-const PART: usize = 512;
-
 /// Transforms of smaller degrees for both primes, by the logarithm of the degree, built on first use.
 #[derive(Default)]
 pub(super) struct Smaller([OnceLock<[Transform; 2]>; SMALLER.end as usize]);
@@ -25,43 +22,40 @@ pub(super) struct Smaller([OnceLock<[Transform; 2]>; SMALLER.end as usize]);
 /// A polynomial in X^step in the evaluation basis: one of `step` equal values each.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Compact {
-    residues: Vec<Vec<f64>>,
-    step: usize,
-}
-
-/// The vectors of a polynomial whose transform repeats them.
-#[derive(Default, Zeroize, ZeroizeOnDrop)]
-pub(crate) struct Vectors {
-    pub(super) residues: [Vec<f64>; 2],
+    pub(super) residues: Vec<Vec<f64>>,
+    pub(super) step: usize,
 }
 
 impl Kernel {
     /// [`Kernel::signed`] for both primes, of a polynomial in X^step, `step` a power of two, of which these are
     /// the coefficients of the powers of X^step.
+    pub(crate) fn compact(&self, coefficients: &[i64], step: usize) -> Compact {
+        let mut compact = Compact { residues: Vec::new(), step };
+        self.compact_again(coefficients, &mut compact);
+        compact
+    }
+
+    /// [`Kernel::compact`] over another polynomial in the same power of X, whose memory it takes.
     ///
     /// The first levels of its transform are those of a transform of the smaller degree by the same roots, and
     /// the others only repeat values.
-    pub(crate) fn compact(&self, coefficients: &[i64], step: usize) -> Compact {
+    pub(super) fn compact_again(&self, coefficients: &[i64], compact: &mut Compact) {
         let Some(transforms) = self.of_degree(coefficients.len()) else {
-            return self.compact_of_whole(coefficients, step);
+            *compact = self.compact_of_whole(coefficients, compact.step);
+            return;
         };
-        let mut values = vec![0.0; coefficients.len()];
-        convert::small(self.level, coefficients, &mut values);
-        let residues = transforms.iter().map(|transform| {
-            let mut turned = values.clone();
+        let mut turned = Zeroizing::new(vec![0.0; coefficients.len()]);
+        compact.residues.resize_with(transforms.len(), Vec::new);
+        for (transform, residues) in transforms.iter().zip(&mut compact.residues) {
+            convert::small(self.level, coefficients, &mut turned);
             transform.forward(&mut turned);
-            let mut residues = vec![0.0; turned.len()];
+            residues.resize(turned.len(), 0.0);
             for (place, value) in turned.iter().enumerate() {
                 if let Some(residue) = residues.get_mut(transform.block_of(place, 1)) {
                     *residue = *value;
                 }
             }
-            turned.zeroize();
-            residues
-        });
-        let compact = Compact { residues: residues.collect(), step };
-        values.zeroize();
-        compact
+        }
     }
 
     /// The transforms of a smaller degree that is a power of two, where there are some.
@@ -88,27 +82,6 @@ impl Kernel {
             residues
         });
         Compact { residues: residues.collect(), step }
-    }
-
-    /// Whether the transform of a polynomial repeats whole vectors.
-    pub(crate) const fn repeats(&self, compact: &Compact) -> bool {
-        self.transforms[0].repeats(compact.step)
-    }
-
-    /// The vectors of a part of a polynomial in X^step, written over `vectors`, one for each block of values.
-    pub(crate) fn vectors(&self, compact: &Compact, part: &Range<usize>, vectors: &mut Vectors) {
-        let transforms = self.transforms.iter().zip(&compact.residues);
-        for ((transform, residues), vectors) in transforms.zip(&mut vectors.residues) {
-            vectors.resize(part.len() / self.level.lanes(), 0.0);
-            transform.vectors(residues, compact.step, part.start, vectors);
-        }
-    }
-
-    /// Parts of the values of a transform, of which products are added: of so few that those of many factors stay in the
-    /// second-level cache.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let degree = self.transforms[0].degree();
-        (0..degree).step_by(PART).map(move |start| start..degree.min(start + PART))
     }
 
     /// The whole of a polynomial in X^step, written over `whole`.

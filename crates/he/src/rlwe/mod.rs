@@ -25,6 +25,7 @@
 //! Source: Huang, Lu, Hong, Ding, "Cheetah" (USENIX Security 2022), section 3;
 //! re-randomisation in place of noise flooding.
 
+mod batch;
 mod cipher;
 pub mod committed;
 mod compact;
@@ -39,6 +40,7 @@ mod response;
 pub(crate) mod sample;
 mod unfold;
 
+pub use batch::{Batch, Row};
 pub use cipher::{Accumulator, Ciphertext, Fresh, Operand, Weights};
 pub use direct::Direct;
 pub use gadget::MOST_LEVELS;

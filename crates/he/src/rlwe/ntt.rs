@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::compact::{Smaller, Vectors};
+use super::compact::Smaller;
 use crate::error::{Error, Result};
-use crate::simd::ntt::many::Pair;
+use crate::simd::ntt::many::Factors;
 use crate::simd::ntt::{LAZY, Transform, power};
 use crate::simd::recombine::Recombine;
 use crate::simd::{Level, convert};
@@ -50,7 +50,7 @@ pub(crate) struct Kernel {
 pub(crate) struct Transformed {
     pub(super) residues: Vec<Vec<f64>>,
     /// Bits of the coefficients, sign included.
-    bits: u32,
+    pub(super) bits: u32,
 }
 
 /// A sum of products in the evaluation basis.
@@ -72,12 +72,13 @@ impl Transformed {
 }
 
 impl Sum {
-    /// Makes room for a product of `a` and a signed factor of this L1 norm, known mod so many primes.
-    fn grow(&mut self, a: &Transformed, known: usize, norm: u64) -> Result<()> {
+    /// Makes room for a product of a factor of so many bits and a signed one of this L1 norm, both known mod so many
+    /// primes.
+    fn grow(&mut self, bits: u32, known: usize, norm: u64) -> Result<()> {
         self.norm = self.norm.saturating_add(norm);
-        self.bits = self.bits.max(a.bits);
+        self.bits = self.bits.max(bits);
         let (primes, least) = (self.residues.len(), self::primes(self.bits, 1));
-        if primes < least || primes > a.primes().min(known) {
+        if primes < least || primes > known {
             return Err(Error::shape("primes of a product", least, primes));
         }
         check_norm(self.norm, norm_within(primes, self.bits))
@@ -178,7 +179,7 @@ impl Kernel {
         b: &Transformed,
         norm: u64,
     ) -> Result<()> {
-        sum.grow(a, b.primes(), norm)?;
+        sum.grow(a.bits, a.primes().min(b.primes()), norm)?;
         let factors = a.residues.iter().zip(&b.residues);
         let residues = sum.residues.iter_mut().zip(factors);
         for (transform, (sum, (a, b))) in self.transforms.iter().zip(residues) {
@@ -191,34 +192,29 @@ impl Kernel {
         Ok(())
     }
 
-    /// Makes room for the products of each `a` and a signed factor of this L1 norm, known mod both primes; they are
-    /// added part by part ([`Kernel::add_part`]).
+    /// Makes room for products whose first factors are of so many bits, of signed factors whose L1 norms add up to
+    /// `norm`, known mod both primes; they are added part by part ([`Kernel::add_part`]).
     ///
     /// # Errors
     /// The errors of [`Kernel::accumulate`].
-    pub(crate) fn admit(&self, sum: &mut Sum, a: &Transformed, norm: u64) -> Result<()> {
+    pub(super) fn admit(&self, sum: &mut Sum, bits: u32, norm: u64) -> Result<()> {
         if sum.pending > 0 {
             self.reduce(sum);
         }
-        sum.grow(a, PRIMES.len(), norm)
+        sum.grow(bits, PRIMES.len(), norm)
     }
 
-    /// Adds this part of the products of each `a` and the polynomial that has these vectors.
-    pub(crate) fn add_part<'a>(
+    /// Adds a part of the values of products mod one of the primes, whose factors are of this part.
+    pub(super) fn add_part(
         &self,
         sum: &mut Sum,
+        prime: usize,
         part: &Range<usize>,
-        factors: impl Iterator<Item = (&'a Transformed, &'a Vectors)> + Clone,
+        factors: Factors<'_>,
     ) {
-        let all = self.transforms.iter().zip(&mut sum.residues).enumerate();
-        for (prime, (transform, sum)) in all {
-            let of = |(a, b): (&'a Transformed, &'a Vectors)| -> Option<Pair<'a>> {
-                Some((a.residues.get(prime)?.get(part.clone())?, b.residues.get(prime)?))
-            };
-            let pairs: Vec<Pair<'_>> = factors.clone().filter_map(of).collect();
-            if let Some(sum) = sum.get_mut(part.clone()) {
-                transform.add_products(sum, &pairs);
-            }
+        let sum = sum.residues.get_mut(prime).and_then(|sum| sum.get_mut(part.clone()));
+        if let (Some(sum), Some(transform)) = (sum, self.transforms.get(prime)) {
+            transform.add_products(sum, factors);
         }
     }
 

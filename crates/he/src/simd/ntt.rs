@@ -11,6 +11,8 @@
 //! The last levels, inside a vector, run on transposed blocks: values stay in that order
 //! until the transform back, and products do not mind.
 
+#[cfg(target_arch = "x86_64")]
+mod integers;
 pub(crate) mod many;
 mod passes;
 

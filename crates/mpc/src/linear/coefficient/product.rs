@@ -1,9 +1,9 @@
 //! The server's weights, and the way in which ciphertexts are multiplied with them.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use he::rlwe::direct::TOGETHER;
-use he::rlwe::{Direct, Params, Weights};
+use he::rlwe::{Direct, Params, Row, Weights};
 use pricing::fixed::lattice::direct::{POINTWISE, TRANSFORMED};
 use wire::{Error, Result};
 use zeroize::Zeroizing;
@@ -172,11 +172,6 @@ impl ServerWeights {
         self.plain.get(range).ok_or_else(unfit)
     }
 
-    /// The transform of the polynomial at `place`, if it is kept.
-    pub(super) fn ready(&self, place: usize) -> Option<&Weights> {
-        self.polynomials.get(place)
-    }
-
     /// One per output channel.
     pub(super) fn bias(&self) -> &[i64] {
         &self.bias
@@ -205,12 +200,56 @@ impl ServerWeights {
         }
     }
 
-    /// The transform of the polynomial at `place`, which is not kept.
-    pub(super) fn again(&self, layer: &Layer, place: usize) -> Result<Weights> {
+    /// The transforms of `count` polynomials from a place on beside each other, if they repeat enough.
+    pub(super) fn row(&self, layer: &Layer, place: usize, count: usize) -> Result<Option<Row>> {
+        if place < self.polynomials.len() {
+            let all = self.several(layer, place, count)?;
+            let all: Vec<&Weights> = all.iter().map(|own| &**own).collect();
+            return Ok(Row::new(layer.params, &all));
+        }
+        let step = step(&self.powers, layer.params.degree());
+        let values = self.values(place, count)?;
+        Row::transform(layer.params, step, &self.powers, &values).map_err(misuse)
+    }
+
+    /// The transforms of `count` polynomials from a place on.
+    pub(super) fn several(
+        &self,
+        layer: &Layer,
+        place: usize,
+        count: usize,
+    ) -> Result<Vec<Own<'_>>> {
+        let own = |place| match self.polynomials.get(place) {
+            Some(kept) => Ok(Own::Kept(kept)),
+            None => in_evaluation(layer, &self.powers, &self.values(place, 1)?).map(Own::Made),
+        };
+        (place..).take(count).map(own).collect()
+    }
+
+    /// The weights of `count` polynomials from `place` on, whose transforms are not kept, at the powers at which
+    /// they stand.
+    fn values(&self, place: usize, count: usize) -> Result<Zeroizing<Vec<i32>>> {
         let terms = self.powers.len();
         let start = place.checked_sub(self.polynomials.len()).ok_or_else(unfit)? * terms;
-        let values = self.plain.get(start..start + terms).ok_or_else(unfit)?;
-        in_evaluation(layer, &self.powers, &values)
+        self.plain.get(start..start + count * terms).ok_or_else(unfit)
+    }
+}
+
+/// Weights in the evaluation basis.
+pub(super) enum Own<'a> {
+    Kept(&'a Weights),
+    /// Transformed anew.
+    Made(Weights),
+}
+
+impl Deref for Own<'_> {
+    type Target = Weights;
+
+    fn deref(&self) -> &Weights {
+        match self {
+            Self::Kept(weights) => weights,
+            Self::Made(weights) => weights,
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The sums of one tile, part by part.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use he::rlwe::direct::{self, TOGETHER};
-use he::rlwe::{Accumulator, Ciphertext, Operand, Weights};
+use he::rlwe::{Accumulator, Batch, Ciphertext, Operand, Row};
 use wire::Result;
 
 use super::layer::Layer;
@@ -201,25 +201,7 @@ impl Tile {
 /// A sum, and the weights that a batch is multiplied with before it is added.
 struct Due<'a> {
     sum: &'a mut Accumulator,
-    weights: Vec<Own<'a>>,
-}
-
-/// Weights in the evaluation basis.
-enum Own<'a> {
-    Kept(&'a Weights),
-    /// Transformed anew.
-    Made(Weights),
-}
-
-impl Deref for Own<'_> {
-    type Target = Weights;
-
-    fn deref(&self) -> &Weights {
-        match self {
-            Self::Kept(weights) => weights,
-            Self::Made(weights) => weights,
-        }
-    }
+    row: Row,
 }
 
 /// Adds the products of a batch and the weights from a place on to each sum. Those with weights that repeat are
@@ -231,39 +213,34 @@ fn add_transformed(
     threads: usize,
 ) -> Result<()> {
     let operands: Vec<&Operand> = batch.iter().filter_map(Arrived::transformed).collect();
-    let own = |place| match weights.ready(place) {
-        Some(ready) => Ok(Own::Kept(ready)),
-        None => weights.again(layer, place).map(Own::Made),
-    };
-    let begin = |(row, sum)| {
-        let weights = (row..).take(operands.len()).map(own).collect::<Result<_>>()?;
-        let mut due = Due { sum, weights };
-        let admitted = due.admit(&operands).map_err(misuse)?;
-        Ok(admitted.then_some(due))
-    };
+    let begin = |(place, sum)| begin(Factors { layer, weights }, place, sum, &operands);
     let begun = parallel::map(threads, sums, begin).into_iter().collect::<Result<Vec<_>>>()?;
     let mut all: Vec<Due<'_>> = begun.into_iter().flatten().collect();
-    for part in Accumulator::parts(layer.params).map_err(misuse)? {
-        let add = |due: &mut Due<'_>| {
-            let pairs: Vec<_> =
-                due.weights.iter().zip(&operands).map(|(own, x)| (*x, &**own)).collect();
-            due.sum.add_part(&part, &pairs)
-        };
+    if all.is_empty() {
+        return Ok(());
+    }
+    let batch = Batch::new(layer.params, &operands).map_err(misuse)?;
+    all.iter_mut().try_for_each(|due| due.sum.admit(&batch, &due.row)).map_err(misuse)?;
+    for part in batch.parts() {
+        let add = |due: &mut Due<'_>| due.sum.add_part(&part, &batch, &due.row);
         let added = parallel::map(threads, all.iter_mut().collect(), add);
         added.into_iter().collect::<he::Result<()>>().map_err(misuse)?;
     }
     Ok(())
 }
 
-impl Due<'_> {
-    /// Whether the products can be added part by part; if not, all of them are added.
-    fn admit(&mut self, operands: &[&Operand]) -> he::Result<bool> {
-        let pairs: Vec<_> =
-            operands.iter().zip(&self.weights).map(|(x, own)| (*x, &**own)).collect();
-        let admitted = self.sum.admit(&pairs)?;
-        if !admitted {
-            pairs.into_iter().try_for_each(|(x, own)| self.sum.accumulate(x, own))?;
-        }
-        Ok(admitted)
+/// Puts the weights of a sum beside each other; where they cannot be, adds all products.
+fn begin<'a>(
+    Factors { layer, weights }: Factors<'_>,
+    place: usize,
+    sum: &'a mut Accumulator,
+    operands: &[&Operand],
+) -> Result<Option<Due<'a>>> {
+    if let Some(row) = weights.row(layer, place, operands.len())? {
+        return Ok(Some(Due { sum, row }));
     }
+    let all = weights.several(layer, place, operands.len())?;
+    let mut pairs = operands.iter().zip(&all);
+    pairs.try_for_each(|(x, own)| sum.accumulate(x, own)).map_err(misuse)?;
+    Ok(None)
 }
