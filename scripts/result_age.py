@@ -25,7 +25,9 @@ SLOW_LINK = "plan for a slow link"
 """What stands as the `kind` of results of plans for links of 100 Mbit/s and less."""
 SLICED_POOLS = "max pools in slices"
 """What stands as the `kind` of results of networks with max pools that are too large for a step."""
-NARROW = {24: LANGUAGE_MODELS, 25: SLOW_LINK, 26: SLICED_POOLS}
+ORDER = "order of messages"
+"""A version that sends the same bytes in another order; no result has this `kind`."""
+NARROW = {24: LANGUAGE_MODELS, 25: SLOW_LINK, 26: SLICED_POOLS, 27: ORDER}
 """Versions that changed the bytes of one kind of results, and of no other."""
 UNTOLD = ("chromium.json", "papers/ufo-tradeoff.json")
 """Files from before results named their commits; what writes them does now. No other may be without one."""

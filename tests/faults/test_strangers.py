@@ -17,7 +17,7 @@ import pytest
 from faults.parties import IDLE, SLACK, ServerProcess, ask, named
 from faults.relay import HEADER, Relay, exactly, framed, parsed
 
-VERSION, PARAMETERS = 26, b"rlwe1-cw-frt5-b3"
+VERSION, PARAMETERS = 27, b"rlwe1-cw-frt5-b3"
 HELLO, PLAN, ACCEPT, PROBE, REQUEST, ADMISSION = 1, 2, 3, 5, 6, 8
 ADMITTED, MEASURED, WAITING, BUSY, DENIED = range(5)
 

@@ -7,7 +7,7 @@ from service.bridge import BINARY, Bridge, WebSocket, frame
 
 ADMISSION, REQUEST, TICKET, SHOWN = 8, 9, 10, 11
 WAITING = 2
-PROTOCOL = 26
+PROTOCOL = 27
 
 
 def message(tag: int, body: bytes, position: int = 0) -> bytes:

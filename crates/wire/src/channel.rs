@@ -5,8 +5,6 @@ use std::fmt;
 use std::sync::Weak;
 use std::time::Duration;
 
-use ring::host::Instant;
-
 use crate::admission::Admission;
 use crate::cost::{Cost, HEADER_LEN, Role};
 use crate::error::{Error, Result};
@@ -16,6 +14,7 @@ use crate::meanwhile::{Meanwhile, Works};
 use crate::message::Message;
 use crate::meter::{Meter, Phase};
 use crate::transport::link::Link;
+use aside::Asides;
 
 /// An ordered, reliable pipe of bytes to the other party. Sending never waits
 /// for the peer to read.
@@ -123,6 +122,7 @@ pub struct Channel {
     detour: Option<Followed>,
     /// What can be done while this party waits.
     works: Works,
+    asides: Asides,
     /// Memory of the last frame sent and of the last body received.
     frame: Vec<u8>,
     body: Vec<u8>,
@@ -133,7 +133,8 @@ impl Channel {
     pub fn new(role: Role, transport: Box<dyn Transport>) -> Self {
         let (frame, body) = (Vec::new(), Vec::new());
         let (meter, detour, works) = (Meter::new(), None, Works::default());
-        Self { role, transport, meter, sent: 0, received: 0, detour, works, frame, body }
+        let (sent, received, asides) = (0, 0, Asides::default());
+        Self { role, transport, meter, sent, received, detour, works, asides, frame, body }
     }
 
     /// Returns which party holds this end.
@@ -264,31 +265,6 @@ impl Channel {
         message.map_err(|e| e.about(M::TAG))
     }
 
-    /// Receives an `M`, or nothing but how many sessions begin before this one, which `told` hears.
-    ///
-    /// # Errors
-    /// As [`Channel::receive`]; of a refusal the error that it is.
-    pub fn receive_unless_waiting<M: Message>(
-        &mut self,
-        shape: &M::Shape,
-        told: &dyn Fn(u32),
-    ) -> Result<Option<M>> {
-        let header = self.header()?;
-        if header[0] != Admission::TAG {
-            return self.body(header, shape).map(Some);
-        }
-        let admission: Admission = self.body(header, &())?;
-        match admission.outcome()? {
-            None => {
-                if let Admission::Waiting { before } = admission {
-                    told(before);
-                }
-                Ok(None)
-            }
-            Some(_) => Err(Error::peer(M::NAME, "an admission").about(M::TAG)),
-        }
-    }
-
     /// Receives frames of `bytes` bytes together, headers included, and throws them away as they
     /// come.
     ///
@@ -308,33 +284,6 @@ impl Channel {
             }
             self.received += 1;
             self.meter.count(Cost::message(!self.role, u64::from(len)));
-        }
-        Ok(())
-    }
-
-    /// The error of a server that refuses the session in the place of another message.
-    fn refusal(&mut self, header: [u8; HEADER_LEN as usize]) -> Result<Error> {
-        let len = body_len::<Admission>(header, self.received, &())?;
-        let mut body = vec![0; usize::try_from(len).map_err(|_| Error::misuse("16-bit host"))?];
-        self.transport.receive(&mut body)?;
-        let refused = Admission::decode(&body, &())?.outcome();
-        Ok(refused.err().unwrap_or_else(|| Error::peer("a refusal", "an admission")))
-    }
-
-    /// Sends a refusal in the place of the next message and ends the connection, so that the
-    /// client reads it: what it sends meanwhile is thrown away for up to `patience`.
-    ///
-    /// # Errors
-    /// [`Error::Transport`] when the client is gone.
-    pub fn refuse(&mut self, refusal: &Admission, patience: Duration) -> Result<()> {
-        self.send(refusal)?;
-        self.transport.close()?;
-        let until = Instant::now() + patience;
-        while let Some(left) = until.checked_duration_since(Instant::now()) {
-            match self.transport.closed(left) {
-                Err(Error::Peer { .. }) => {}
-                _ => break,
-            }
         }
         Ok(())
     }
@@ -374,7 +323,19 @@ impl Channel {
         self.transport.expect_silence(silent)
     }
 
+    /// The next header of a message of the protocol.
     fn header(&mut self) -> Result<[u8; HEADER_LEN as usize]> {
+        self.wait_aside()?;
+        loop {
+            let header = self.next_header()?;
+            if !self.is_aside(header[0]) {
+                return Ok(header);
+            }
+            self.keep(header)?;
+        }
+    }
+
+    fn next_header(&mut self) -> Result<[u8; HEADER_LEN as usize]> {
         let mut header = [0; HEADER_LEN as usize];
         self.fetch(&mut header)?;
         Ok(header)
@@ -392,6 +353,8 @@ impl fmt::Debug for Channel {
     }
 }
 
+mod admission;
+mod aside;
 mod crossing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -144,6 +144,28 @@ impl Meter {
         }
     }
 
+    /// Counts a message that is sent aside: the bytes of preprocessing, and no round.
+    pub(crate) fn count_aside(&mut self, message: Cost) {
+        self.total.client_to_server += message.client_to_server;
+        self.total.server_to_client += message.server_to_client;
+        let found =
+            self.entries.iter().position(|e| (e.phase, e.layer) == (Phase::Preprocess, None));
+        let at = found.unwrap_or(self.entries.len());
+        if found.is_none() {
+            let (phase, layer, time) = (Phase::Preprocess, None, Duration::ZERO);
+            self.entries.push(Entry { phase, layer, cost: Cost::NONE, time });
+        }
+        if let Some(entry) = self.entries.get_mut(at) {
+            entry.cost.client_to_server += message.client_to_server;
+            entry.cost.server_to_client += message.server_to_client;
+        }
+    }
+
+    /// Whether the last message was one of `role`, and messages do not cross.
+    pub(crate) fn ends_with(&self, role: Role) -> bool {
+        self.total.last == Some(role) && self.crossing.is_none()
+    }
+
     fn lap(&mut self) {
         let now = Instant::now();
         if let Some(entry) = self.entries.get_mut(self.current).filter(|_| !self.paused) {

@@ -30,7 +30,8 @@ pub struct Prepared {
 
 /// What a party holds.
 pub(crate) enum End {
-    Garbler(Garbling),
+    /// The garbling, and how many messages are sent aside until all of its tables are.
+    Garbler(Garbling, u64),
     Evaluator(Evaluator),
 }
 
@@ -42,7 +43,17 @@ pub(crate) struct Evaluator {
     /// Bit after bit of them, each for all instances.
     pub(crate) labels: Vec<u128>,
     #[zeroize(skip)]
-    pub(crate) tables: Option<Tables>,
+    pub(crate) tables: Collected,
+}
+
+/// The tables of circuits, where they are.
+#[derive(Default)]
+pub(crate) enum Collected {
+    Here(Tables),
+    /// The client sends them aside.
+    Aside,
+    #[default]
+    Taken,
 }
 
 impl Circuits {

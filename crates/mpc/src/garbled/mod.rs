@@ -13,6 +13,8 @@
 //! and whose labels it gets then as well. Online it sends `d = x_s - r`; the client's
 //! input is `x_c + d`, so that the circuit adds up `(x_c + d) + r = x`. Labels of the
 //! client's bits are all that is sent then, and no OT is left for the online phase.
+//! Tables need nothing of the online phase, and are most of the bytes: where circuits are prepared within a run, they
+//! are sent aside while the client waits ([`prepare_aside`]).
 //! The outputs come as shares straight from the garbling, without gates. The client knows
 //! its own share of every result beforehand.
 
@@ -26,7 +28,7 @@ pub use crate::correlations::{Circuits, Prepared};
 pub use gc::Ring;
 pub use online::{run, run_all};
 pub use plan::Garbled;
-pub use preprocess::{prepare, prepare_cost};
+pub use preprocess::{prepare, prepare_aside, prepare_aside_costs, prepare_cost};
 pub use shape::{Clip, Function};
 
 #[cfg(test)]

@@ -44,11 +44,12 @@ pub fn run_all(
     }
     let prepared = ots.circuits(&plan.demand().circuits)?.pop();
     let shares = match (channel.role(), prepared.map(|prepared| prepared.end)) {
-        (Role::Client, Some(End::Garbler(garbling))) => {
+        (Role::Client, Some(End::Garbler(garbling, tables))) => {
             let masked: Masked = channel.receive(&plan.layout())?;
             let entered = Zeroizing::new(enter(plan, x, &masked.concat())?);
             let bits = Zeroizing::new(planes(&entered, &plan.circuits));
             let (labels, shares) = garbling.finish(&bits)?;
+            channel.send_asides(tables)?;
             send_labels::<LABELS>(channel, &labels)?;
             shares
         }
@@ -56,10 +57,7 @@ pub fn run_all(
             channel.send(&masked(plan, x, &held))?;
             let batch = plan.circuits.batch();
             let labels = receive_labels::<LABELS>(channel, batch.garbler_bits())?;
-            let tables = held
-                .tables
-                .take()
-                .ok_or_else(|| defect("tables of a garbled circuit are used twice"))?;
+            let tables = std::mem::take(&mut held.tables).tables(channel, &plan.circuits)?;
             evaluate(batch, tables, &labels, &held.labels)?
         }
         _ => return Err(Error::misuse("the other party's end of a garbled circuit")),

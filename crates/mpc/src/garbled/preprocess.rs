@@ -14,7 +14,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::bytes::{Bytes, labels_cost, receive_labels, send_labels};
 use crate::correlations::Correlations;
-use crate::correlations::circuits::{Circuits, End, Evaluator, Prepared, planes};
+use crate::correlations::circuits::{Circuits, Collected, End, Evaluator, Prepared, planes};
+use crate::defect::defect;
 
 /// A chunk of garbled tables.
 type Chunk = Bytes<{ tags::GARBLED_TABLES }>;
@@ -22,6 +23,15 @@ type Chunk = Bytes<{ tags::GARBLED_TABLES }>;
 type Choices = Lanes<{ tags::GARBLED_CHOICES }>;
 /// Tag of the corrections.
 const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
+
+/// When tables are sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    /// With the labels of the masks.
+    Now,
+    /// While the client waits for the server, and at the latest before its labels.
+    Aside,
+}
 
 /// Prepares `circuits`: the client garbles with fresh secrets, the server draws its masks.
 /// `ots` are those of [`Circuits::job`], in order.
@@ -32,16 +42,40 @@ const CORRECTIONS: u8 = tags::GARBLED_CORRECTIONS;
 pub fn prepare(
     channel: &mut Channel,
     circuits: &[Circuits],
+    ots: Correlations,
+    rng: &mut Random,
+) -> Result<Vec<Prepared>> {
+    prepare_and_send(channel, circuits, ots, rng, Sent::Now)
+}
+
+/// Prepares `circuits` as [`prepare`] does; the tables are sent [aside](Channel::send_aside) while the client waits
+/// for the server, those of a circuit at the latest before it is evaluated. Circuits are then run in their order.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_aside(
+    channel: &mut Channel,
+    circuits: &[Circuits],
+    ots: Correlations,
+    rng: &mut Random,
+) -> Result<Vec<Prepared>> {
+    prepare_and_send(channel, circuits, ots, rng, Sent::Aside)
+}
+
+fn prepare_and_send(
+    channel: &mut Channel,
+    circuits: &[Circuits],
     mut ots: Correlations,
     rng: &mut Random,
+    sent: Sent,
 ) -> Result<Vec<Prepared>> {
     if circuits.is_empty() {
         return Ok(Vec::new());
     }
     let jobs: Vec<Job> = circuits.iter().map(Circuits::job).collect();
     let ends: Vec<End> = match channel.role() {
-        Role::Client => garble(channel, circuits, ots.send(&jobs)?, rng)?,
-        Role::Server => collect(channel, circuits, ots.receive(&jobs)?, rng)?,
+        Role::Client => garble(channel, circuits, ots.send(&jobs)?, rng, sent)?,
+        Role::Server => collect(channel, circuits, ots.receive(&jobs)?, rng, sent)?,
     };
     let prepared = circuits.iter().zip(ends);
     Ok(prepared.map(|(circuits, end)| Prepared { circuits: circuits.clone(), end }).collect())
@@ -49,14 +83,20 @@ pub fn prepare(
 
 /// Returns what [`prepare`] costs.
 pub fn prepare_cost(circuits: &[Circuits]) -> Cost {
+    let [messages, tables] = prepare_aside_costs(circuits);
+    messages.then(tables)
+}
+
+/// Returns what [`prepare_aside`] costs: its messages, and the tables, which take no rounds.
+pub fn prepare_aside_costs(circuits: &[Circuits]) -> [Cost; 2] {
     let asked =
         |circuits: &Circuits| Cost::message(Role::Server, Choices::body_len(&[circuits.lane()]));
-    let answer = |circuits: &Circuits| {
-        let tables = chunks(&circuits.batch).map(|len| Cost::message(Role::Client, len as u64));
-        labels_cost(Role::Client, circuits.batch.evaluator_bits()).then(tables.collect())
-    };
+    let labels = |circuits: &Circuits| labels_cost(Role::Client, circuits.batch.evaluator_bits());
     let asked: Cost = circuits.iter().map(asked).collect();
-    asked.then(circuits.iter().map(answer).collect())
+    let messages = asked.then(circuits.iter().map(labels).collect());
+    let lens = circuits.iter().flat_map(|circuits| chunks(&circuits.batch));
+    let tables: Cost = lens.map(|len| Cost::message(Role::Client, len as u64)).collect();
+    [messages, Cost { client_to_server: tables.client_to_server, ..Cost::NONE }]
 }
 
 fn garble(
@@ -64,6 +104,7 @@ fn garble(
     circuits: &[Circuits],
     pads: Vec<SenderPads>,
     rng: &mut Random,
+    sent: Sent,
 ) -> Result<Vec<End>> {
     let hear = |circuits: &Circuits| channel.receive::<Choices>(&vec![circuits.lane()]);
     let choices: Vec<Choices> = circuits.iter().map(hear).collect::<Result<_>>()?;
@@ -74,8 +115,16 @@ fn garble(
         let garbler = Garbler::new(&circuits.batch, rng);
         let (zeros, corrections) = labels(pads, &asked, garbler.delta());
         send_labels::<CORRECTIONS>(channel, &corrections)?;
-        let garbling = garbler.garble(&zeros, &mut |chunk| channel.send(&Chunk::new(chunk)))?;
-        ends.push(End::Garbler(garbling));
+        let mut tables = 0;
+        let garbling = garbler.garble(&zeros, &mut |chunk| {
+            let (len, chunk) = (chunk.len(), Chunk::new(chunk));
+            if sent == Sent::Now {
+                return channel.send(&chunk);
+            }
+            tables = channel.send_aside(chunk, len)?;
+            Ok(())
+        })?;
+        ends.push(End::Garbler(garbling, tables));
     }
     Ok(ends)
 }
@@ -108,6 +157,7 @@ fn collect(
     circuits: &[Circuits],
     pads: Vec<ReceiverPads>,
     rng: &mut Random,
+    sent: Sent,
 ) -> Result<Vec<End>> {
     let masks: Vec<Masks> = circuits.iter().map(|circuits| Masks::draw(circuits, rng)).collect();
     let mut opened = Vec::with_capacity(circuits.len());
@@ -121,12 +171,38 @@ fn collect(
         let corrections = receive_labels::<CORRECTIONS>(channel, labels.len())?;
         let rows = labels.iter_mut().zip(corrections.iter()).zip(masks.bits.iter());
         rows.for_each(|((label, more), bit)| *label ^= more & u128::from(bit).wrapping_neg());
-        let chunk = |len| channel.receive::<Chunk>(&len).map(|chunk| chunk.0);
-        let tables = Some(Tables::collect(&circuits.batch, chunk)?);
+        let tables = match sent {
+            Sent::Now => {
+                let chunk = |len| channel.receive::<Chunk>(&len).map(|chunk| chunk.0);
+                Collected::Here(Tables::collect(&circuits.batch, chunk)?)
+            }
+            Sent::Aside => {
+                let lens = chunks(&circuits.batch);
+                lens.for_each(|len| channel.await_aside::<Chunk>(len as u64));
+                Collected::Aside
+            }
+        };
         let (masks, labels) = (masks.words.clone(), std::mem::take(&mut *labels));
         ends.push(End::Evaluator(Evaluator { masks, labels, tables }));
     }
     Ok(ends)
+}
+
+impl Collected {
+    /// The tables of a batch, which are here now.
+    ///
+    /// # Errors
+    /// [`wire::Error::Peer`], [`wire::Error::Transport`].
+    pub(crate) fn tables(self, channel: &mut Channel, circuits: &Circuits) -> Result<Tables> {
+        match self {
+            Self::Here(tables) => Ok(tables),
+            Self::Aside => {
+                let chunk = |len| channel.receive_aside::<Chunk>(&len).map(|chunk| chunk.0);
+                Tables::collect(&circuits.batch, chunk)
+            }
+            Self::Taken => Err(defect("tables of a garbled circuit are used twice")),
+        }
+    }
 }
 
 /// The server's masks of one batch, as words and as bits.

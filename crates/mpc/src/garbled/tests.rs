@@ -215,7 +215,19 @@ fn pooling_before_relu_saves_three_relus_of_four() {
     }
 }
 
-fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, mut rng: Random) -> Vec<Prepared> {
+type Prepare =
+    fn(&mut wire::Channel, &[Circuits], Correlations, &mut Random) -> wire::Result<Vec<Prepared>>;
+
+fn prepared(ch: &mut wire::Channel, demand: &crate::Demand, rng: Random) -> Vec<Prepared> {
+    prepared_by(prepare, ch, demand, rng)
+}
+
+fn prepared_by(
+    prepare: Prepare,
+    ch: &mut wire::Channel,
+    demand: &crate::Demand,
+    mut rng: Random,
+) -> Vec<Prepared> {
     let (sending, receiving) = ot::ideal::deal_pads(&mut Random::seeded(3), &demand.circuit_jobs());
     let ots = match ch.role() {
         wire::Role::Client => Correlations::new(sending, vec![]),
@@ -253,6 +265,43 @@ fn real_ots_and_several_circuits_in_one_preparation() {
     let wanted: Vec<i64> = values.iter().map(|x| applied(then, *x)).collect();
     let largest = wanted.iter().max().unwrap();
     assert_eq!(at[0], wanted.iter().position(|x| x == largest).unwrap() as u64);
+}
+
+/// Tables of more than goes aside at a time, and a few that are needed soon.
+#[test]
+fn tables_that_go_aside_are_the_same_bytes_and_rounds() {
+    let values: Vec<i64> = (-2000..2000).map(|x| x % 250).collect();
+    let mut rng = Random::seeded(97);
+    let then = Function { drop: 2, floor: false, clip: Some(Clip { low: 0, saturate: 15 }) };
+    let (from, to) = (Ring::Power(12), Ring::Power(8));
+    let (client, server) = split(&mut rng, &values, from);
+    let relu = Garbled::map(values.len(), from, 9, then, to).unwrap();
+    let top = Garbled::top(1, 40, to, 6, Ring::Power(6), None).unwrap();
+    let demand = relu.demand() + top.demand();
+    let [messages, tables] = prepare_aside_costs(&demand.circuits);
+    assert!(tables.client_to_server > 1 << 20 && messages.rounds == 2);
+    let party = |ch: &mut wire::Channel, prepare, share: &Share, seed| {
+        let made = prepared_by(prepare, ch, &demand, Random::seeded(seed));
+        let mut all = Correlations::default().with_circuits(made);
+        let now = all.split(ch.role(), &relu.demand()).unwrap();
+        let rectified = run(ch, &relu, share, now).unwrap();
+        let first = Share::new(rectified.words()[..40].to_vec(), rectified.bits());
+        (run(ch, &top, &first, all).unwrap(), rectified)
+    };
+    let [at_once, aside] = [prepare as Prepare, prepare_aside].map(|prepare| {
+        wire::testing::run_pair(
+            |ch| party(ch, prepare, &client, 1),
+            |ch| party(ch, prepare, &server, 2),
+        )
+    });
+    assert_eq!(at_once.0.value, aside.0.value);
+    assert_eq!(at_once.1.value, aside.1.value);
+    let cost = prepare_cost(&demand.circuits).then(relu.cost()).then(top.cost());
+    assert_eq!((at_once.0.cost, aside.0.cost, aside.1.cost), (cost, cost, cost));
+    let len = |frames: &[Vec<u8>]| frames.iter().map(Vec::len).collect::<Vec<_>>();
+    assert_ne!(len(&at_once.0.frames), len(&aside.0.frames), "in another order");
+    let opened = opened(to, &aside.0.value.1, &aside.1.value.1);
+    assert_eq!(opened[7], applied(then, values[7]) as u64);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pricing::Rates;
 use pricing::{Unit, Work};
-use wire::{Cost, Link};
+use wire::{Cost, Link, Phase};
 
 use crate::step::spent::{Part, Spent};
 
@@ -35,45 +35,43 @@ impl Conditions {
     /// What something takes, `cost` being as it counts where it stands: work, then its
     /// messages one after the other.
     pub(crate) fn seconds(&self, spent: Spent) -> f64 {
-        let Spent { cost, work } = spent;
-        let messages = mpc::work::messages(cost);
-        let taken = self.rates.seconds(&(work + messages));
-        taken + self.wire(cost) - self.hidden(cost, &work)
+        self.working(spent) + self.wire(spent.cost) - self.hidden(spent)
     }
 
     /// The parts of a session with the seconds of each. Work that can be done while a party waits takes none as far as
-    /// the link keeps both waiting before it is needed.
+    /// the link keeps both waiting before it is needed, and neither do messages that are sent aside as far as others are
+    /// under way before they are needed.
     pub(crate) fn timed(&self, parts: impl IntoIterator<Item = Part>) -> Vec<(Part, f64)> {
-        let mut waiting: VecDeque<(usize, f64)> = VecDeque::new();
+        let (mut waiting, mut asides) = (Waiting::default(), Waiting::default());
         let mut timed: Vec<(Part, f64)> = Vec::new();
         for part in parts {
-            let begins = part.begins.unwrap_or(0);
-            let due = waiting.iter().take_while(|(window, _)| *window < begins).count();
-            let late: f64 = waiting.drain(..due).map(|(_, seconds)| seconds).sum();
-            let (window, later) = part.later.unwrap_or_default();
-            waiting.push_back((window, self.rates.seconds(&later)));
-            let mut idle = self.idle(part.spent);
-            for (_, seconds) in &mut waiting {
-                let now = seconds.min(idle);
-                *seconds -= now;
-                idle -= now;
+            if let Some(step) = part.aside {
+                asides.0.push_back((step, self.passing(part.spent.cost)));
+                timed.push((part, self.working(part.spent)));
+                continue;
             }
-            waiting.retain(|(_, seconds)| *seconds > 0.0);
+            let needed =
+                part.step.filter(|_| part.phase == Phase::Online).map_or(0, |step| step + 1);
+            let late = waiting.due(part.begins.unwrap_or(0)) + asides.due(needed);
+            let (window, later) = part.later.unwrap_or_default();
+            waiting.0.push_back((window, self.rates.seconds(&later)));
+            waiting.pass(self.wire(part.spent.cost) - self.hidden(part.spent));
+            asides.pass(self.under_way(part.spent.cost));
             timed.push((part, self.seconds(part.spent) + late));
         }
         if let Some((_, seconds)) = timed.last_mut() {
-            *seconds += waiting.iter().map(|(_, seconds)| seconds).sum::<f64>();
+            *seconds += waiting.due(usize::MAX) + asides.due(usize::MAX);
         }
         timed
     }
 
-    /// Seconds in which both parties wait for the link and have nothing else to do.
-    fn idle(&self, Spent { cost, work }: Spent) -> f64 {
-        self.wire(cost) - self.hidden(cost, &work)
+    /// The work of a part and of its messages.
+    fn working(&self, Spent { cost, work }: Spent) -> f64 {
+        self.rates.seconds(&(work + mpc::work::messages(cost)))
     }
 
     /// Seconds of what is made while bytes pass.
-    fn hidden(&self, cost: Cost, work: &Work) -> f64 {
+    fn hidden(&self, Spent { cost, work }: Spent) -> f64 {
         // What is made in quantity is sent while the next of it is made; so is what is
         // encrypted for the wire, which is half of what a byte takes.
         let streamed = STREAMED.iter().map(|unit| Work::of(*unit, work.units(*unit)));
@@ -82,15 +80,41 @@ impl Conditions {
         self.rates.seconds(&making).min(self.passing(cost))
     }
 
-    /// Time on the link: half a round trip a round, bytes at its bandwidth.
+    /// Time on the link.
     fn wire(&self, cost: Cost) -> f64 {
-        let waiting = self.link.map_or(0.0, |link| cost.rounds as f64 * link.figures().0 / 2.0);
-        waiting + self.passing(cost)
+        self.under_way(cost) + self.passing(cost)
+    }
+
+    /// Half a round trip a round.
+    fn under_way(&self, cost: Cost) -> f64 {
+        self.link.map_or(0.0, |link| cost.rounds as f64 * link.figures().0 / 2.0)
     }
 
     /// Time that bytes take at the link's bandwidth.
     fn passing(&self, cost: Cost) -> f64 {
         self.link.map_or(0.0, |link| 8.0 * cost.bytes() as f64 / link.figures().1)
+    }
+}
+
+/// Seconds that are hidden where a party waits, each with what it must be over before.
+#[derive(Default)]
+struct Waiting(VecDeque<(usize, f64)>);
+
+impl Waiting {
+    /// Takes out what must be over before `now`: the seconds that are left of it.
+    fn due(&mut self, now: usize) -> f64 {
+        let due = self.0.iter().take_while(|(before, _)| *before < now).count();
+        self.0.drain(..due).map(|(_, seconds)| seconds).sum()
+    }
+
+    /// Hides so many seconds.
+    fn pass(&mut self, mut idle: f64) {
+        for (_, seconds) in &mut self.0 {
+            let now = seconds.min(idle);
+            *seconds -= now;
+            idle -= now;
+        }
+        self.0.retain(|(_, seconds)| *seconds > 0.0);
     }
 }
 

@@ -129,7 +129,7 @@ fn run_on(
             Some(ots) => ots,
             None => end.source.exchange(end.channel, demand, first.take(), When::Later)?,
         };
-        let mut correlations = end.source.complete(end.channel, demand, ots)?;
+        let mut correlations = end.source.complete_aside(end.channel, demand, ots)?;
         // The server multiplies, and both make correlations, while they wait in this segment and the next.
         let [sooner, later] = early_asks(place);
         for segment in segments.iter().take(sooner.end).skip(sooner.start) {

@@ -17,7 +17,7 @@ use crate::session::input::random;
 use crate::session::kept::KeptKeys;
 
 /// Changes with every change of the bytes on the wire.
-pub const PROTOCOL: u32 = 26;
+pub const PROTOCOL: u32 = 27;
 /// Names the fixed parameters: RLWE table and deviations, SoftSpoken's fields, Ferret's
 /// table of sets, hashes.
 const PARAMETERS: &[u8; 16] = b"rlwe1-cw-frt5-b3";

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use mpc::Demand;
+use mpc::garbled::prepare_aside_costs;
 use pricing::{Unit, Work};
 use wire::Phase;
 
@@ -13,6 +14,7 @@ use crate::preprocess::costs::{early_costs, layer_costs};
 use crate::preprocess::layers::{early_asks, first_asked, layers_of};
 use crate::preprocess::segments::steps_of;
 use crate::run::{demand_of, sooner};
+use crate::step::Step;
 use crate::step::correlations::{Schedules, pad_bytes};
 use crate::step::linear::{Exchange, LinearProtocol};
 use crate::step::spent::{Part, Peak, Spent};
@@ -73,9 +75,10 @@ impl<'a> Windows<'a> {
                 true => Part::new(Phase::Preprocess, None, Spent::default()),
                 false => exchanged(schedules, place, demand),
             };
-            let circuits = Spent::sending(mpc::garbled::prepare_cost(&demand.circuits));
-            made.spent = made.spent.then(circuits).and(peak.touch(held));
+            let [circuits, _] = prepare_aside_costs(&demand.circuits);
+            made.spent = made.spent.then(Spent::sending(circuits)).and(peak.touch(held));
             parts.push(Part { begins: Some(place), ..made });
+            parts.extend(steps.clone().filter_map(|(index, step)| tables(index, step)));
             let ask = |range: Range<usize>| -> Vec<Part> {
                 let asking = self.segments.iter().enumerate();
                 let asking = asking.take(range.end.min(count)).skip(range.start);
@@ -120,6 +123,13 @@ impl<'a> Windows<'a> {
         }
         count
     }
+}
+
+/// The garbled tables of a step.
+fn tables(index: usize, step: &Step) -> Option<Part> {
+    let [_, tables] = prepare_aside_costs(&step.demand_before_run().circuits);
+    let part = Part::new(Phase::Preprocess, None, Spent::sending(tables));
+    (tables.bytes() > 0).then_some(Part { aside: Some(index), ..part })
 }
 
 /// The exchange for the OTs of the window of steps of this number, whose correlations may be made later.

@@ -5,23 +5,18 @@
 
 use std::sync::{Arc, Weak};
 
+use mpc::garbled::{Circuits, Prepared};
 use mpc::{Correlations, Demand, Pads, garbled};
 use ot::filling::{
     FillingReceiver, FillingSender, fill_both, fill_receiver_later, fill_sender_later,
     fill_sender_unsent,
 };
-use ot::rot::{
-    ReceiverPads, SenderPads, fill_cost, fill_receiver, fill_sender, is_one_way, is_soft,
-};
-use ot::{
-    Begun, CorrelationCounts, CotReceiver, CotSender, Job, Kept, Schedule, SessionId, Setup,
-    Sourcing,
-};
-use pricing::Work;
+use ot::rot::{ReceiverPads, SenderPads, fill_receiver, fill_sender, is_one_way, is_soft};
+use ot::{Begun, CotReceiver, CotSender, Job, Kept, SessionId, Setup, Sourcing};
 use ring::Random;
-use wire::{Channel, Cost, Error, Meanwhile, Phase, Result, Role};
+use wire::{Channel, Error, Meanwhile, Phase, Result, Role};
 
-use super::spent::Spent;
+pub(crate) use super::schedules::Schedules;
 
 /// Bytes of correlations that a party makes at a time.
 pub const MOST_BYTES: usize = 128 << 20;
@@ -76,15 +71,6 @@ impl Ots {
             self.receiving.later().map(|some| Arc::downgrade(some) as _);
         channel.meanwhile(sending.into_iter().chain(receiving).collect());
     }
-}
-
-/// The schedules of both directions of a [`CorrelationSource`], for predictions.
-#[derive(Clone, Debug)]
-pub(crate) struct Schedules {
-    client_sends: Schedule,
-    pub(super) server_sends: Schedule,
-    /// What had been made before [`Schedules::first`], until the rest of its demand is made.
-    first: Option<[CorrelationCounts; 2]>,
 }
 
 impl CorrelationSource {
@@ -258,13 +244,33 @@ impl CorrelationSource {
         demand: &Demand,
         ots: Ots,
     ) -> Result<Correlations> {
+        self.with_circuits(channel, demand, ots, garbled::prepare)
+    }
+
+    /// Makes the garbled circuits of `demand`, whose OTs are there, and sends their tables aside.
+    pub(crate) fn complete_aside(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+        ots: Ots,
+    ) -> Result<Correlations> {
+        self.with_circuits(channel, demand, ots, garbled::prepare_aside)
+    }
+
+    fn with_circuits(
+        &mut self,
+        channel: &mut Channel,
+        demand: &Demand,
+        ots: Ots,
+        prepare: impl Fn(&mut Channel, &[Circuits], Correlations, &mut Random) -> Result<Vec<Prepared>>,
+    ) -> Result<Correlations> {
         if let Ends::None = self.ends {
             return Ok(Correlations::default());
         }
         let mut all = Correlations::of(ots.sending, ots.receiving);
         let ots = all.split_last(channel.role(), demand.circuits.len())?;
         channel.enter(Phase::Preprocess, None);
-        let circuits = garbled::prepare(channel, &demand.circuits, ots, &mut self.rng)?;
+        let circuits = prepare(channel, &demand.circuits, ots, &mut self.rng)?;
         Ok(all.with_circuits(circuits))
     }
 
@@ -287,62 +293,6 @@ impl CorrelationSource {
             Ends::Begun(_) => "correlations before the setup is over; please report it",
         };
         Err(Error::internal(why))
-    }
-}
-
-impl Schedules {
-    /// After [`CorrelationSource::setup`].
-    pub(crate) fn new(sourcing: Sourcing) -> Self {
-        let schedule = |sender| Schedule::new(sourcing, sender);
-        let [client_sends, server_sends] = [Role::Client, Role::Server].map(schedule);
-        Self { client_sends, server_sends, first: None }
-    }
-
-    /// What [`CorrelationSource::first`] sends, where it makes anything; the work is counted with
-    /// the rest of the demand.
-    pub(crate) fn first(&mut self, demand: &Demand) -> Option<Cost> {
-        let mut ahead = self.server_sends.clone();
-        let cost = fill_cost(&mut ahead, &jobs(demand, Role::Server));
-        if cost.server_to_client > 0 {
-            return None;
-        }
-        self.first = Some(self.made());
-        self.server_sends = ahead;
-        Some(cost)
-    }
-
-    /// What [`CorrelationSource::prepare`] takes next.
-    pub(crate) fn prepare(&mut self, demand: &Demand) -> Spent {
-        self.exchange(demand).then(Spent::sending(garbled::prepare_cost(&demand.circuits)))
-    }
-
-    /// Whether [`CorrelationSource::exchange_early`] exchanges anything.
-    pub(crate) fn is_early(&self, demand: &Demand) -> bool {
-        let ends = [(&self.client_sends, Role::Client), (&self.server_sends, Role::Server)];
-        let counts = ends.map(|(schedule, sender)| (schedule, cots(&jobs(demand, sender))));
-        counts.iter().any(|(_, count)| *count > 0)
-            && counts.iter().all(|(schedule, count)| schedule.is_silent(*count))
-    }
-
-    /// What [`CorrelationSource::exchange`] takes next.
-    pub(crate) fn exchange(&mut self, demand: &Demand) -> Spent {
-        let first = self.first.take();
-        let before = first.unwrap_or_else(|| self.made());
-        let [client, server] = [Role::Client, Role::Server].map(|sender| jobs(demand, sender));
-        let mut cost = fill_cost(&mut self.client_sends, &client);
-        if first.is_none() {
-            cost = cost.then(fill_cost(&mut self.server_sends, &server));
-        }
-        // What one party makes before the other has anything to do is beside nothing.
-        let made = self.made().into_iter().zip(before).map(|(now, before)| now.since(before));
-        let made = made.map(|made| made.and(made.first()));
-        let work = made.map(mpc::work::correlations).sum::<Work>() + mpc::work::pads(demand);
-        Spent { cost, work }
-    }
-
-    /// Correlations made so far, those that the client sends first.
-    pub(super) fn made(&self) -> [CorrelationCounts; 2] {
-        [self.client_sends.made(), self.server_sends.made()]
     }
 }
 
@@ -373,12 +323,12 @@ fn receive(
 }
 
 /// Correlations behind `jobs`.
-fn cots(jobs: &[Job]) -> usize {
+pub(super) fn cots(jobs: &[Job]) -> usize {
     jobs.iter().map(Job::cots).sum()
 }
 
 /// All OTs that `sender` sends; those behind garbled circuits come last.
-fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
+pub(super) fn jobs(demand: &Demand, sender: Role) -> Vec<Job> {
     let mut jobs = demand.sent_by(sender).to_vec();
     if sender == Role::Client {
         jobs.extend(demand.circuit_jobs());

@@ -14,6 +14,7 @@ pub mod linear;
 pub mod local;
 pub mod memory;
 pub mod preprocessed;
+mod schedules;
 pub mod sliced;
 pub mod spent;
 pub mod weights;

@@ -93,13 +93,15 @@ pub(crate) struct Part {
     pub(crate) spent: Spent,
     /// Work that is done while a party waits, and the window of steps before which it must be done.
     pub(crate) later: Option<(usize, Work)>,
+    /// The step before which its messages must be there, if they are sent while a party waits.
+    pub(crate) aside: Option<usize>,
     /// The window that begins with this part: what waits for those before it has been done.
     pub(crate) begins: Option<usize>,
 }
 
 impl Part {
     pub(crate) fn new(phase: Phase, step: Option<usize>, spent: Spent) -> Self {
-        Self { phase, step, spent, later: None, begins: None }
+        Self { phase, step, spent, later: None, aside: None, begins: None }
     }
 }
 

@@ -87,7 +87,7 @@ fn extensions_take_no_round_of_slow_links_behind_layers_that_round_in_turns() {
     let mut rng = Random::seeded(71);
     let (wide, values) = (projected(&mut rng), values(&mut rng));
     let narrow = graph::reassigned(&wide, Some(1)).unwrap();
-    let slow = Link::new(0.2, 1e9).unwrap();
+    let slow = Link::new(0.4, 1e9).unwrap();
     let conditions = conditions(Some(slow));
     let settings = Settings::default().planned_for(Some(slow));
     let costs = [&wide, &narrow].map(|model| {
