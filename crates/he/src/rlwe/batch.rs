@@ -1,7 +1,7 @@
 //! Products of several ciphertexts and polynomials in a power of X, added to a sum together.
 //!
-//! What is multiplied lies beside each other, block by block, and is read in order: where many sums take products of
-//! the same ciphertexts, memory is what bounds them.
+//! Ciphertexts lie beside each other block by block, and so do weights, so that both are read in order: where many
+//! sums take products of the same ciphertexts, memory bounds them.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct Batch {
     params: Params,
     count: usize,
     bits: u32,
-    /// Of c0 and c1 and for both primes: for each block one ciphertext after the other.
+    /// The values of c0 and c1 mod both primes. In each block one ciphertext follows the other.
     values: [[Vec<f64>; 2]; 2],
 }
 

@@ -1,8 +1,8 @@
 //! Messages beside those of a protocol: prepared data that is sent while this party waits for the other, and takes no
 //! rounds.
 //!
-//! What is sent aside goes behind a message of this party's, before it waits for the peer's next one. The peer, which
-//! knows what will come and in which order, keeps it until it asks for it. How much goes at a time depends on the
+//! A message that is sent aside goes behind another one of this party, before it waits for the peer's next one. The peer
+//! knows which will come and in which order, and keeps each until it needs it. How much goes at a time depends on the
 //! order of messages alone, so that what crosses is the same in every run.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ type Write = Box<dyn FnOnce(&mut Vec<u8>, u64) -> Result<u64> + Send>;
 /// Messages that are sent aside, and those of the peer.
 #[derive(Default)]
 pub(super) struct Asides {
-    /// Those to be sent, with their bytes.
+    /// The messages that are still to be sent, with the lengths of their bodies.
     unsent: VecDeque<(usize, Write)>,
     held: usize,
     /// How many have been sent.
