@@ -5,7 +5,7 @@
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use ring::{Random, Seed};
 use tacit_he::rlwe::direct::TOGETHER;
-use tacit_he::rlwe::{Accumulator, Direct, Params, SecretKey, Weights};
+use tacit_he::rlwe::{Accumulator, Ciphertext, Direct, Params, SecretKey, Weights};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -24,7 +24,6 @@ fn rlwe(criterion: &mut Criterion, params: Params) {
     let weights: Vec<i64> = values.iter().map(|value| *value as i64 % 128).collect();
     let keep: Vec<usize> = (0..degree).collect();
     let fresh = secret.encrypt(params, &values, 22, &mut rng).unwrap();
-    let cipher = fresh.expand(params).unwrap();
     let (response, _) =
         fresh.expand(params).unwrap().respond(&public, &keep, 20, &mut rng).unwrap();
 
@@ -47,12 +46,13 @@ fn rlwe(criterion: &mut Criterion, params: Params) {
     });
     let powers: Vec<usize> = (0..9).map(|i| 61 * i).collect();
     let plan = Direct::new(params, &powers, 127, 9, &keep).unwrap();
-    let factor = plan.factor(&cipher).unwrap();
+    let several: Vec<Ciphertext> = (0..16).map(|_| fresh.expand(params).unwrap()).collect();
+    let factors = plan.factors(&several.iter().collect::<Vec<_>>()).unwrap();
     let mut sums = plan.zero();
-    let taps: Vec<i32> = (0..9 * TOGETHER).map(|i| i as i32 * 3 - 50).collect();
-    group.throughput(Throughput::Elements((plan.work() * TOGETHER) as u64));
-    group.bench_function(name("direct, 9 terms, 4 results"), |bench| {
-        bench.iter(|| plan.accumulate(&mut sums, &factor, &taps).unwrap());
+    let taps: Vec<i32> = (0..16 * 9 * TOGETHER as i32).map(|i| i % 36 * 3 - 50).collect();
+    group.throughput(Throughput::Elements((16 * plan.work() * TOGETHER) as u64));
+    group.bench_function(name("direct, 16 ciphertexts, 9 terms, 4 results"), |bench| {
+        bench.iter(|| plan.accumulate(&mut sums, &factors, &taps).unwrap());
     });
     group.throughput(Throughput::Elements(2 * degree as u64));
     let operand = fresh.expand(params).unwrap().into_operand().unwrap();

@@ -8,6 +8,8 @@ use zeroize::Zeroize;
 use super::vector::Vector;
 use super::{Level, Width};
 
+pub(crate) mod bytes;
+
 /// Results that share each load of a factor.
 pub(crate) const TOGETHER: usize = 4;
 
@@ -17,18 +19,18 @@ pub(crate) const STEP: usize = 32;
 /// A shift and what each result multiplies the shifted polynomial by.
 #[derive(Clone, Copy, Zeroize)]
 pub(crate) struct Term {
-    /// Where the shifted polynomial starts in its extension.
+    /// Where the shifted polynomial starts.
     pub(crate) offset: usize,
     /// Weights, small integers.
     pub(crate) weights: [f64; TOGETHER],
 }
 
 /// Adds for all n in `range` and all results b
-/// `sum over t of x[terms[t].offset + n] * terms[t].weights[b]` to `sums[b*degree + n]`,
-/// where `x` has `2*degree` numbers. Exact while no sum reaches 2^53.
+/// `sum over t of x[terms[t].offset + n] * terms[t].weights[b]` to `sums[b*degree + n]`.
+/// Exact while no sum reaches 2^53.
 ///
 /// # Panics
-/// For lengths that do not fit, offsets above the degree, or a range that is not of
+/// For lengths that do not fit, offsets behind the last polynomial, or a range that is not of
 /// whole steps.
 pub(crate) fn multiply_add(
     level: Level,
@@ -37,11 +39,11 @@ pub(crate) fn multiply_add(
     terms: &[Term],
     range: Range<usize>,
 ) {
-    let degree = x.len() / 2;
-    let fits = sums.len() == TOGETHER * degree && x.len() == 2 * degree;
+    let degree = sums.len() / TOGETHER;
     let whole = range.start.is_multiple_of(STEP) && range.end.is_multiple_of(STEP);
-    assert!(fits && whole && range.start <= range.end && range.end <= degree);
-    assert!(terms.iter().all(|term| term.offset <= degree));
+    assert!(sums.len() == TOGETHER * degree && whole);
+    assert!(range.start <= range.end && range.end <= degree);
+    assert!(terms.iter().all(|term| term.offset + range.end <= x.len()));
     match level.0 {
         Width::Scalar => portable(sums, x, terms, range),
         // SAFETY: the level says that the instructions exist; all lengths were checked.
@@ -56,7 +58,7 @@ pub(crate) fn multiply_add(
 }
 
 fn portable(sums: &mut [f64], x: &[f64], terms: &[Term], range: Range<usize>) {
-    let degree = x.len() / 2;
+    let degree = sums.len() / TOGETHER;
     for term in terms {
         let shifted = &x[term.offset..][range.clone()];
         for (sums, weight) in sums.chunks_exact_mut(degree).zip(term.weights) {
@@ -89,7 +91,7 @@ unsafe fn fma512(sums: &mut [f64], x: &[f64], terms: &[Term], range: Range<usize
 /// # Safety
 /// The instructions of `V`; `ROW * LANES` divides [`STEP`]; lengths as [`multiply_add`]
 /// checks them: of `sums` at most `TOGETHER * degree`, of `x` at most
-/// `offset + range.end <= 2 * degree` numbers are touched.
+/// `offset + range.end` numbers are touched.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn step_by_step<V: Vector, const ROW: usize>(
@@ -98,7 +100,7 @@ unsafe fn step_by_step<V: Vector, const ROW: usize>(
     terms: &[Term],
     range: Range<usize>,
 ) {
-    let degree = x.len() / 2;
+    let degree = sums.len() / TOGETHER;
     let (x, sums) = (x.as_ptr(), sums.as_mut_ptr());
     for n in range.step_by(ROW * V::LANES) {
         // SAFETY: the caller's promise.

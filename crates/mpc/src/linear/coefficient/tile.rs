@@ -16,7 +16,7 @@ use crate::parallel;
 /// for all of them.
 pub(super) const fn batch(kernel: &Kernel) -> usize {
     match kernel {
-        Kernel::Direct(_) => 8,
+        Kernel::Direct(_) => 16,
         // Sums of products with weights that repeat come from memory, parts of the ciphertexts from a near cache.
         Kernel::Transform => 16,
     }
@@ -38,6 +38,8 @@ pub(super) struct Tile {
     next: usize,
     /// Ciphertexts that wait to be added together.
     batch: Vec<Arrived>,
+    /// The same, ready for direct products.
+    factors: Option<direct::Factors>,
     /// Sums to which they have been added.
     added: usize,
     /// Results of the same sums, the next one last.
@@ -52,11 +54,18 @@ enum Sums {
 }
 
 enum Arrived {
-    Direct(direct::Factor),
+    Direct(Ciphertext),
     Transform(Operand),
 }
 
 impl Arrived {
+    const fn direct(&self) -> Option<&Ciphertext> {
+        match self {
+            Self::Direct(cipher) => Some(cipher),
+            Self::Transform(_) => None,
+        }
+    }
+
     const fn transformed(&self) -> Option<&Operand> {
         match self {
             Self::Transform(operand) => Some(operand),
@@ -88,7 +97,7 @@ impl Tile {
             }
         };
         let (batch, done) = (Vec::new(), Vec::new());
-        Ok(Self { group, threads, sums, next: 0, batch, added: 0, done })
+        Ok(Self { group, threads, sums, next: 0, batch, factors: None, added: 0, done })
     }
 
     /// Takes the ciphertext of the next input block, and multiplies those that wait when there are
@@ -101,7 +110,7 @@ impl Tile {
     /// Takes the ciphertext of the next input block, which waits.
     pub(super) fn take(&mut self, of: Factors<'_>, cipher: Ciphertext) -> Result<()> {
         self.batch.push(match of.weights.kernel() {
-            Kernel::Direct(plan) => Arrived::Direct(plan.factor(&cipher).map_err(misuse)?),
+            Kernel::Direct(_) => Arrived::Direct(cipher),
             Kernel::Transform => Arrived::Transform(cipher.into_operand().map_err(misuse)?),
         });
         Ok(())
@@ -129,10 +138,14 @@ impl Tile {
         let all = self.sums.len();
         let now = self.added..all.min(self.added.saturating_add(most.max(1)));
         self.added = now.end;
+        if let (Kernel::Direct(plan), None) = (of.weights.kernel(), &self.factors) {
+            let ciphers: Vec<&Ciphertext> = self.batch.iter().filter_map(Arrived::direct).collect();
+            self.factors = Some(plan.factors(&ciphers).map_err(misuse)?);
+        }
         self.add_to(of, now)?;
         if self.added == all {
             self.next += self.batch.len();
-            (self.batch, self.added) = (Vec::new(), 0);
+            (self.batch, self.factors, self.added) = (Vec::new(), None, 0);
         }
         Ok(())
     }
@@ -147,15 +160,11 @@ impl Tile {
         let done = match (&mut self.sums, weights.kernel()) {
             (Sums::Direct(sums), Kernel::Direct(plan)) => {
                 let one = plan.terms() * TOGETHER;
+                let factors = self.factors.as_ref().ok_or_else(unfit)?;
                 let add = |(quad, sums): (usize, &mut direct::Sums)| {
                     let row = ((group * all + quad) * inputs + next) * one;
                     let weights = weights.plain(row..row + batch.len() * one)?;
-                    for (arrived, weights) in batch.iter().zip(weights.chunks_exact(one)) {
-                        if let Arrived::Direct(factor) = arrived {
-                            plan.accumulate(sums, factor, weights).map_err(misuse)?;
-                        }
-                    }
-                    Ok(())
+                    plan.accumulate(sums, factors, &weights).map_err(misuse)
                 };
                 let some = sums.get_mut(places).ok_or_else(unfit)?;
                 parallel::map(self.threads, (first..).zip(some).collect(), add)
