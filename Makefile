@@ -178,6 +178,7 @@ bench: build/mnist.tacit
 		mv build/bench.json bench/results/$$name.json; \
 		echo "wrote bench/results/$$name.json"; \
 	done
+	rm -rf target/criterion
 	cargo bench --locked -p tacit-ring -p tacit-he -p tacit-ot -p tacit-gc -p tacit-graph --features tacit-ot/testing -- --quick '$(FILTER)'
 	.venv/bin/python scripts/kernel_results.py --filter '$(FILTER)'
 

@@ -2,7 +2,8 @@
 
 `.venv/bin/python scripts/kernel_results.py [--filter TEXT] [--criterion FOLDER] [--output FILE]` reads what
 `cargo bench` left under target/criterion and writes bench/results/operations/kernels.json: for every bench whose name
-contains TEXT its median in nanoseconds, with the machine and the commit. Others that the file has stay.
+contains TEXT its median in nanoseconds, with the machine and the commit. Others that the file has stay where a TEXT is
+given; without one the file has what was measured and nothing else.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def main() -> None:
         "protocol": _core.PROTOCOL,
         "date": datetime.now(UTC).date().isoformat(),
     }
-    known = json.loads(options.output.read_text()) if options.output.exists() else {}
+    known = json.loads(options.output.read_text()) if options.filter and options.output.exists() else {}
     known.update({name: {**entry, **about} for name, entry in found.items()})
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -1,15 +1,13 @@
 """Seven networks on three links: the planner's plan against fixed settings and other suites, as JSON and a table.
 
 `.venv/bin/python scripts/planner_matrix.py [--only MODEL ...] [--links wan ...] [--settings S ...] [--repeat N]
-[--skip-slow] [--calibrate]` compiles
-each model for every suite that can run it, measures a session with one random input between two processes under
-every setting, in turns (a round of all settings, then one in reverse), and writes
-bench/results/planner/planner.json: by model and link
-the median seconds, bytes and rounds of each setting, what was predicted, and the planner's seconds
-over those of the best of the others. With --settings only those are measured, and the others stay as they are known:
-to repeat those that are close more often. Settings of over six seconds run once. Calibrate first (`tacit
-calibrate`), or with --calibrate before each model, where other tenants change the machine's speed; let nothing else
-run. MiniLM needs `make .venv/.text`.
+[--skip-slow] [--calibrate]` compiles each model for every suite that can run it, measures a session with one random
+input between two processes under every setting, in turns (a round of all settings, then one in reverse), and writes
+bench/results/planner/planner.json: by model and link the median seconds, bytes and rounds of each setting, what was
+predicted, and the planner's seconds over those of the best of the others. With --settings only those are measured, and
+the others stay as they are known: to repeat those that are close more often. Settings of over six seconds, or of over
+twice the least, run once. Calibrate first (`tacit calibrate`), or with --calibrate before each model, where other
+tenants change the machine's speed; let nothing else run. MiniLM needs `make .venv/.text`.
 """
 
 import argparse
@@ -47,6 +45,8 @@ OWN_PRECISION = ("lola",)
 """Suites that choose precisions without calibration, because nothing is rescaled."""
 LONG_SECONDS = 6.0
 """A setting whose first run takes longer is not run again."""
+FAR = 2.0
+"""Nor is one that takes so many times the least that any setting took: noise does not bring it near."""
 FIXED = {
     "planned": (),
     "plain": ("--protocols", "plain"),
@@ -125,7 +125,7 @@ def measured(
     for turn in range(arguments.repeat):
         # There and back, so that none always follows the same other.
         for setting, model, options in list(settings(name, models, arguments.skip_slow))[:: 1 - 2 * (turn % 2)]:
-            if (asked and setting not in asked) or is_long(runs.get(setting, [])):
+            if (asked and setting not in asked) or is_done(runs, setting):
                 continue
             run = tacit("bench", "model", model, "--repeat", 1, "--threads", 1, "--network", link, *options)
             runs.setdefault(setting, []).append(run)
@@ -142,9 +142,17 @@ def measured(
     return {"settings": rows, "best_other": best, "over_best": ours / others[best], "bytes_and_rounds_exact": exact}
 
 
-def is_long(runs: list[dict[str, Any]]) -> bool:
-    """Whether a setting took so long that it is not run again: a machine's short disturbances are little of it."""
-    return any(run["seconds"] > LONG_SECONDS for run in runs)
+def is_done(runs: dict[str, list[dict[str, Any]]], setting: str) -> bool:
+    """Whether a setting is not run again.
+
+    It took so long that a machine's short disturbances are little of it, or so much longer than another that the two
+    cannot change places.
+    """
+    if setting not in runs:
+        return False
+    least = min(run["seconds"] for of in runs.values() for run in of)
+    longest = max(run["seconds"] for run in runs[setting])
+    return (setting != "planned" and longest > FAR * least) or longest > LONG_SECONDS
 
 
 def row(runs: list[dict[str, Any]]) -> dict[str, Any]:

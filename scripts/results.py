@@ -77,6 +77,7 @@ def pages() -> Iterator[Command]:
 
 
 STEPS = {
+    "rates": Step("what work takes on this machine (`tacit calibrate`)", 1, ((*TACIT, "calibrate"),)),
     "operations": Step("single operations and kernels (`make bench`)", 5, (("make", "bench"),)),
     "linear": Step("linear layers one by one", 1, (script("sweep_linear"),)),
     "networks": Step("accuracy and cost of networks for images", 14, (script("real_networks"),)),
@@ -84,7 +85,7 @@ STEPS = {
     "writers": Step("tokens of language models, and how well they are chosen", 40, (script("language_models"),)),
     "planner": Step(
         "the plan beside fixed settings and other suites",
-        65,
+        45,
         (script("planner_matrix", "--skip-slow", "--calibrate", "--repeat", "2"),),
     ),
     "papers": Step(

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import planner_duels
+import planner_matrix
 import prepare_data
 import pytest
 import random_encoders
@@ -255,6 +256,26 @@ def test_kernel_results_are_those_that_were_asked_for(tmp_path):
         (folder / "estimates.json").write_text(json.dumps({"median": {"point_estimate": median}}))
     assert kernel_results.measured(tmp_path, "bfv") == {"bfv rotate": {"median_ns": 12.3}}
     assert len(kernel_results.measured(tmp_path, "")) == 2
+
+
+def test_kernels_that_are_gone_are_dropped_unless_some_were_asked_for(tmp_path):
+    folder = tmp_path / "criterion/bfv rotate/new"
+    folder.mkdir(parents=True)
+    (folder / "benchmark.json").write_text(json.dumps({"full_id": "bfv rotate"}))
+    (folder / "estimates.json").write_text(json.dumps({"median": {"point_estimate": 5}}))
+    output = tmp_path / "kernels.json"
+    for options, names in ((["--filter", "bfv"], {"bfv rotate", "gone"}), ([], {"bfv rotate"})):
+        output.write_text(json.dumps({"gone": {}}))
+        script = [sys.executable, SCRIPTS / "kernel_results.py", "--criterion", tmp_path / "criterion"]
+        subprocess.run([*script, "--output", output, *options], check=True)
+        assert set(json.loads(output.read_text())) == names
+
+
+def test_settings_that_are_far_off_or_long_run_once():
+    runs = {"planned": [{"seconds": 1.0}], "near": [{"seconds": 1.9}], "far": [{"seconds": 2.1}]}
+    done = [planner_matrix.is_done(runs, setting) for setting in (*runs, "new")]
+    assert done == [False, False, True, False]
+    assert planner_matrix.is_done({"planned": [{"seconds": 6.5}]}, "planned")
 
 
 def test_random_encoder_layers_import(tmp_path):
