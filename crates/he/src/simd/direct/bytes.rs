@@ -6,9 +6,7 @@
 
 use std::ops::Range;
 
-use super::super::Level;
-#[cfg(target_arch = "x86_64")]
-use super::super::Width;
+use super::super::{Level, Width};
 use super::{STEP, TOGETHER};
 
 /// Ciphertexts whose bytes lie beside each other.
@@ -18,6 +16,7 @@ pub(crate) const LANES: usize = 4;
 pub(crate) const MOST_TERMS: usize = 1 << 14;
 
 /// Bytes of a number that are added up in registers.
+#[cfg(target_arch = "x86_64")]
 const AT_ONCE: usize = 6;
 
 /// Places of a vector.
@@ -94,26 +93,14 @@ pub(crate) fn multiply_add(
     assert!(range.start <= range.end && range.end <= degree && limbs > 0 && limbs <= 8);
     let end = |term: &Term| term.start + (limbs - 1) * layout.plane() + LANES * range.end;
     assert!(terms.len() <= MOST_TERMS && terms.iter().all(|term| end(term) <= x.len()));
-    if !are_there(level) {
-        return portable(sums, (x, layout), (terms, shift), range);
-    }
-    #[cfg(target_arch = "x86_64")]
-    for first in (0..limbs).step_by(AT_ONCE) {
-        let part =
-            Part { x: &x[first * layout.plane()..], layout, shift: shift + 8 * first as u32 };
-        let range = range.clone();
-        // SAFETY: the instructions are there, and all lengths were checked: what is left of `x` has the bytes from the
-        // first of this part on.
-        unsafe {
-            match AT_ONCE.min(limbs - first) {
-                1 => dot::<1>(sums, part, terms, range),
-                2 => dot::<2>(sums, part, terms, range),
-                3 => dot::<3>(sums, part, terms, range),
-                4 => dot::<4>(sums, part, terms, range),
-                5 => dot::<5>(sums, part, terms, range),
-                _ => dot::<AT_ONCE>(sums, part, terms, range),
-            }
-        }
+    match level.0 {
+        Width::Scalar => portable(sums, (x, layout), (terms, shift), range),
+        // SAFETY: the instructions are there, and all lengths were checked.
+        #[cfg(target_arch = "x86_64")]
+        Width::Fma512 if are_there(level) => unsafe {
+            in_registers(sums, (x, layout), (terms, shift), range);
+        },
+        _ => portable(sums, (x, layout), (terms, shift), range),
     }
 }
 
@@ -132,6 +119,36 @@ fn portable(
                 let products = x.iter().zip(weights).map(|(x, weight)| i32::from(*x) * weight);
                 let product = i64::from(products.sum::<i32>()) << (shift + 8 * limb as u32);
                 *sum = sum.wrapping_add(product.cast_unsigned());
+            }
+        }
+    }
+}
+
+/// Adds the sums of a few bytes of each number after those of the others.
+///
+/// # Safety
+/// AVX-512 F, VL and VNNI; lengths as [`multiply_add`] checks them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512vnni")]
+unsafe fn in_registers(
+    sums: &mut [u64],
+    (x, layout): (&[u8], Layout),
+    (terms, shift): (&[Term], u32),
+    range: Range<usize>,
+) {
+    for first in (0..layout.limbs).step_by(AT_ONCE) {
+        let shift = shift + 8 * first as u32;
+        let (part, range) =
+            (Part { x: &x[first * layout.plane()..], layout, shift }, range.clone());
+        // SAFETY: the caller's promise: what is left of `x` has the bytes from the first of this part on.
+        unsafe {
+            match AT_ONCE.min(layout.limbs - first) {
+                1 => dot::<1>(sums, part, terms, range),
+                2 => dot::<2>(sums, part, terms, range),
+                3 => dot::<3>(sums, part, terms, range),
+                4 => dot::<4>(sums, part, terms, range),
+                5 => dot::<5>(sums, part, terms, range),
+                _ => dot::<AT_ONCE>(sums, part, terms, range),
             }
         }
     }
