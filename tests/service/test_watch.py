@@ -135,7 +135,7 @@ def test_sessions_of_the_moment_are_shown(job, tacit):
     slow = {"network": "200ms,100", **PATIENT}
     server = job.serve("--plaintext", "--network", "200ms,100", "--sessions", 1, "--offline", 2, "--queue", 1, *SHOWN)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(ask, server.address, job.x.repeat(3, 0), **slow)
+        first = pool.submit(ask, server.address, job.x.repeat(6, 0), **slow)
         until(server, lambda found: found.total("tacit_active_sessions", state="running") == 1)
         second = pool.submit(ask, server.address, job.x, **slow)
         until(server, lambda found: found.total("tacit_active_sessions", state="waiting") == 1)
@@ -145,7 +145,7 @@ def test_sessions_of_the_moment_are_shown(job, tacit):
         assert (running["model"], running["reached"], running["inputs"], running["prepared"]) == (
             "small",
             "inputs",
-            3,
+            6,
             2,
         )
         assert (waiting["reached"], waiting["inputs"]) == ("queue", 0)
