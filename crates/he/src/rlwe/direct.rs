@@ -119,28 +119,14 @@ impl Direct {
         let half = |half: usize| -> Vec<&[u64]> {
             ciphers.iter().map(|cipher| [&*cipher.c0, &*cipher.c1][half]).collect()
         };
-        if let Some(cut) = &self.bytes {
-            let held = Held::Bytes([0, 1].map(|at| cut.extend(bits, &half(at))));
-            return Ok(Factors { count, held });
-        }
-        let limbs = self.limbs.count();
-        let mut extended = Vec::with_capacity(2 * limbs);
-        for halves in [half(0), half(1)] {
-            let part = |used: bool| {
-                let numbers = if used { 2 * self.params.degree() * count } else { 0 };
-                Wiped::new(vec![0.0; numbers])
-            };
-            let mut both = [part(true), part(limbs > 1)];
-            for (at, values) in halves.into_iter().enumerate() {
-                let out = both.each_mut().map(|all| {
-                    let each = all.len() / count;
-                    &mut all[at * each..(at + 1) * each]
-                });
-                self.limbs.split(self.level, values, bits, out);
+        let held = match &self.bytes {
+            Some(cut) => Held::Bytes([0, 1].map(|at| cut.extend(bits, &half(at)))),
+            None => {
+                let limbs = |at| self.limbs.extend(self.level, bits, &half(at));
+                Held::Floats([0, 1].into_iter().flat_map(limbs).collect())
             }
-            extended.extend(both.into_iter().take(limbs));
-        }
-        Ok(Factors { count, held: Held::Floats(extended) })
+        };
+        Ok(Factors { count, held })
     }
 
     /// Returns the empty sums.

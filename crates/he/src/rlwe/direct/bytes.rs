@@ -79,14 +79,15 @@ impl Bytes {
         let mut terms = Zeroizing::new(Vec::with_capacity(weights.len().div_ceil(LANES)));
         for (group, weights) in weights.chunks((LANES * offsets.len()).max(1)).enumerate() {
             for (at, offset) in offsets.iter().enumerate() {
-                let mut packed = [0u32; TOGETHER];
+                let start = group * self.layout.group() + LANES * offset;
+                // The weights come where they are wiped.
+                terms.push(Term { start, weights: [0; TOGETHER] });
+                let Some(Term { weights: packed, .. }) = terms.last_mut() else { continue };
                 for (lane, weights) in weights.chunks(offsets.len()).enumerate() {
                     for (packed, weight) in packed.iter_mut().zip(weights[at]) {
                         *packed |= u32::from(byte(weight)) << (8 * lane);
                     }
                 }
-                let start = group * self.layout.group() + LANES * offset;
-                terms.push(Term { start, weights: packed });
             }
         }
         terms

@@ -1,6 +1,7 @@
 //! Coefficients as f64, which are exact below 2^53. When a modulus leaves too little room above it, coefficients are split
 //! into two limbs.
 
+use ring::Wiped;
 use ring::word::{mask, signed};
 use zeroize::Zeroizing;
 
@@ -56,15 +57,24 @@ impl Limbs {
         }
     }
 
-    /// Writes the centred limbs of `values`, extended, to parts of `out`, the low one first.
-    pub(super) fn split(self, level: Level, values: &[u64], bits: u32, out: [&mut [f64]; 2]) {
-        let (low, [first, second]) = (self.low_bits(bits), out);
-        extend(level, values, low, first);
+    /// The centred limbs of halves of ciphertexts, extended: the low ones of all, then the others.
+    pub(super) fn extend(self, level: Level, bits: u32, halves: &[&[u64]]) -> Vec<Wiped<f64>> {
+        let low = self.low_bits(bits);
+        let size = halves.first().map_or(0, |half| 2 * half.len());
+        let limb = |write: &dyn Fn(&[u64], &mut [f64])| {
+            let mut all = Wiped::new(vec![0.0; size * halves.len()]);
+            all.chunks_exact_mut(size.max(1)).zip(halves).for_each(|(to, half)| write(half, to));
+            all
+        };
+        let mut limbs = vec![limb(&|half, to| extend(level, half, low, to))];
         if matches!(self, Self::Two) {
-            let rest = |value: &u64| value.wrapping_sub(signed(*value & mask(low), low) as u64);
-            let rest: Vec<u64> = values.iter().map(|value| rest(value) >> low).collect();
-            extend(level, &Zeroizing::new(rest), bits - low, second);
+            limbs.push(limb(&|half, to| {
+                let rest = |x: &u64| x.wrapping_sub(signed(*x & mask(low), low) as u64) >> low;
+                let rest: Vec<u64> = half.iter().map(rest).collect();
+                extend(level, &Zeroizing::new(rest), bits - low, to);
+            }));
         }
+        limbs
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Numbers are cut into bytes, and an instruction adds the products of four numbers of one place to a sum of 32 bits, for
 //! sixteen places at once. By fused multiply-add it is one number for eight places: for five bytes a number that is 1.6
-//! times as many instructions, and sums come from memory as often as there are ciphertexts.
+//! times as many instructions.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) const MOST_TERMS: usize = 1 << 14;
 
 /// Bytes of a number that are added up in registers.
 #[cfg(target_arch = "x86_64")]
-const AT_ONCE: usize = 6;
+const MOST_LIMBS: usize = 6;
 
 /// Places of a vector.
 #[cfg(target_arch = "x86_64")]
@@ -136,19 +136,19 @@ unsafe fn in_registers(
     (terms, shift): (&[Term], u32),
     range: Range<usize>,
 ) {
-    for first in (0..layout.limbs).step_by(AT_ONCE) {
+    for first in (0..layout.limbs).step_by(MOST_LIMBS) {
         let shift = shift + 8 * first as u32;
         let (part, range) =
             (Part { x: &x[first * layout.plane()..], layout, shift }, range.clone());
         // SAFETY: the caller's promise: what is left of `x` has the bytes from the first of this part on.
         unsafe {
-            match AT_ONCE.min(layout.limbs - first) {
+            match MOST_LIMBS.min(layout.limbs - first) {
                 1 => dot::<1>(sums, part, terms, range),
                 2 => dot::<2>(sums, part, terms, range),
                 3 => dot::<3>(sums, part, terms, range),
                 4 => dot::<4>(sums, part, terms, range),
                 5 => dot::<5>(sums, part, terms, range),
-                _ => dot::<AT_ONCE>(sums, part, terms, range),
+                _ => dot::<MOST_LIMBS>(sums, part, terms, range),
             }
         }
     }
