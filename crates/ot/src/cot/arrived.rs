@@ -44,8 +44,10 @@ impl Arrived {
 
     /// Receives the corrections for `grains` times 128 correlations.
     pub(crate) fn receive(&self, ch: &mut Channel, grains: usize) -> Result<Ticket> {
+        let layout = self.state().sender.corrections_layout(grains);
+        // While this party waits it makes correlations, for which the state must be free.
+        let corrections = ch.receive(&layout)?;
         let mut state = self.state();
-        let corrections = ch.receive(&state.sender.corrections_layout(grains))?;
         let number = state.received;
         state.received += 1;
         state.waiting.push_back((number, grains, corrections));

@@ -200,6 +200,42 @@ fn a_lie_about_correlations_is_found_when_they_are_made() {
     }
 }
 
+/// Work of a party that waits needs what came before the message that it waits for.
+#[test]
+fn pads_of_softspoken_are_made_while_its_next_message_is_awaited() {
+    let made = Arc::new(AtomicBool::new(false));
+    let sender = |ch: &mut Channel| {
+        let rng = &mut Random::seeded(10);
+        let mut cots = CotSender::setup(ch, rng, &SESSION, Source::SoftSpoken4).unwrap();
+        let first = fill_sender_later(ch, &mut cots, &jobs()).unwrap();
+        let work: Arc<dyn Meanwhile> = Arc::new(Watched(Arc::clone(&first), Arc::clone(&made)));
+        ch.meanwhile([Arc::downgrade(&work)].into());
+        let second = fill_sender_later(ch, &mut cots, &jobs()).unwrap();
+        assert_eq!(first.state().heard.waiting.len(), 0);
+        let both = [first, second].map(|filling| filling.take(&jobs()).unwrap());
+        both.into_iter().flatten().map(SenderPads::into_columns).collect::<Vec<_>>()
+    };
+    let receiver = |ch: &mut Channel| {
+        let rng = &mut Random::seeded(20);
+        let mut cots = CotReceiver::setup(ch, rng, &SESSION, Source::SoftSpoken4).unwrap();
+        let mut both = fill_receiver(ch, &mut cots, &jobs()).unwrap();
+        while !made.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        both.extend(fill_receiver(ch, &mut cots, &jobs()).unwrap());
+        both.into_iter().map(ReceiverPads::into_parts).collect::<Vec<_>>()
+    };
+    let (received, sent) = run_pair(receiver, sender);
+    for job in [0, 4] {
+        let ((choices, opened), pads) = (&received.value[job], &sent.value[job]);
+        for i in 0..jobs()[0].count {
+            let chosen = choices.iter().rev().fold(0, |word, bits| 2 * word + bits.get(i) as usize);
+            let [ours, theirs] = [opened, &pads[chosen]].map(|pad| pad.planes[0].get(i));
+            assert_eq!(ours, theirs);
+        }
+    }
+}
+
 /// Correlations are asked for in pieces, some of which may need the peer where all of them at once
 /// would not.
 #[test]
