@@ -19,6 +19,8 @@ from tacit.session.terms import Terms
 
 COMPILED = "as compiled"
 """Share widths of a plan that are those of the model."""
+SHOWN = 5e-5
+"""Seconds from which a difference is more than zero in the tables."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,13 @@ def runner_up(ways: list[dict[str, Any]]) -> str:
 
 
 def reason(way: dict[str, Any], chosen: dict[str, Any]) -> str:
-    """What `way` would take more than the one that was chosen."""
+    """What `way` would take more than the one that was chosen, or less where that saves rounds for next to nothing."""
     sent, rounds = way["bytes"] - chosen["bytes"], way["rounds"] - chosen["rounds"]
     size = f"{'+' if sent >= 0 else '-'}{terminal.size(abs(sent))}"
-    return f"+{terminal.duration(max(way['slower'], 0.0))} ({size}, {rounds:+d} rounds)"
+    more = float(way["slower"]) - float(chosen["slower"])
+    sign = "-" if more < -SHOWN else "+"
+    time = f"{sign}{terminal.duration(abs(more))}"
+    return f"{time} ({size}, {rounds:+d} rounds)"
 
 
 def show_layer(planned: dict[str, Any], layer: str, json: bool) -> None:

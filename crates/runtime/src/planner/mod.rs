@@ -5,6 +5,7 @@
 //! link ([`Conditions`]).
 
 mod batches;
+mod best;
 pub(crate) mod offers;
 mod priced;
 pub(crate) mod rates;
@@ -20,15 +21,16 @@ pub use pricing::{Unit, Work};
 
 pub use batches::suited_batch;
 pub use rates::Conditions;
-pub use search::{Alternative, Found, best, uniform};
+pub use search::{Alternative, Found, best};
 pub use widths::{Widths, suited};
 
 use graph::{Graph, Model};
 use wire::{Error, Result};
 
-use crate::plan::options::StepOptions;
+use crate::plan::options::{OptionsByStep, StepOptions};
 use crate::plan::{Plan, Settings};
 use crate::planner::offers::Offers;
+use crate::planner::ways::ways;
 
 /// How the protocols of single steps are chosen.
 #[derive(Clone, Debug, Default)]
@@ -107,4 +109,19 @@ pub(crate) fn at_widths(model: Model, graph: &Graph) -> Result<Model> {
         return Ok(model);
     }
     graph::in_graph(model, graph.clone()).map_err(|e| Error::misuse(e.to_string()))
+}
+
+/// Plans with `options` for every step that has it, and the default for the rest.
+///
+/// # Errors
+/// The errors of [`Plan::new`].
+pub fn uniform(graph: &Graph, settings: Settings, options: StepOptions) -> Result<Plan> {
+    let plain = Plan::new(graph.clone(), settings)?;
+    let mut by_step = OptionsByStep::default();
+    for (step, ways) in ways(&plain).iter().enumerate() {
+        if ways.iter().any(|way| way.options == options) {
+            by_step.set(step, options);
+        }
+    }
+    Plan::chosen(graph.clone(), settings, by_step)
 }

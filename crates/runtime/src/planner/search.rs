@@ -16,6 +16,7 @@ use mpc::Demand;
 use serde::Serialize;
 use wire::{Cost, Result, Role};
 
+use super::best::{Best, LONGER};
 use super::priced::{Priced, Shared};
 use super::rates::Conditions;
 use super::shared::{asked, highest};
@@ -64,7 +65,7 @@ pub struct Alternative {
     pub rounds: u64,
     /// Predicted seconds by itself.
     pub seconds: f64,
-    /// What the whole plan would take more, all other steps at their best.
+    /// What the whole plan would take more than the one of least time, all other steps at their best.
     pub slower: f64,
 }
 
@@ -83,7 +84,7 @@ pub struct Found {
 }
 
 /// Returns the plan of least predicted time for `graph` under `settings`, whose source of OTs is
-/// kept unless it is `auto`.
+/// kept unless it is `auto`, or one of fewer rounds that takes at most 1 % more (`best.rs`).
 ///
 /// # Errors
 /// The errors of [`Plan::new`].
@@ -145,15 +146,15 @@ fn best_of_one(
         .collect();
     let sources = tried.iter().map(|(seconds, tried)| (name(*tried), *seconds)).collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut seconds, mut plan) = (search.seconds(&plain), plain);
+    let mut best = Best::new(search.seconds(&plain), plain);
     let known = Known::default();
     for (_, tried) in tried.into_iter().take(WHOLE) {
-        let mut demand = plan.demand();
+        let mut demand = best.plan.demand();
         // Options that were tried with this source, and what the plan needs.
         let mut seen: Vec<(OptionsByStep, Demand)> = Vec::new();
         for _ in 0..TURNS {
             let marginal = search.marginal(&demand, tried);
-            for by_step in search.choose(marginal, search.waits(&plan)) {
+            for by_step in search.choose(marginal, search.waits(&best.plan)) {
                 if let Some((_, before)) = seen.iter().find(|(options, _)| *options == by_step) {
                     demand = before.clone();
                     continue;
@@ -161,32 +162,15 @@ fn best_of_one(
                 let next = Plan::among(&known, graph.clone(), tried, by_step)?;
                 demand = next.demand();
                 seen.push((next.options().clone(), demand.clone()));
-                let taken = search.seconds(&next);
-                if taken < seconds {
-                    (seconds, plan) = (taken, next);
-                }
+                best.put(search.seconds(&next), next);
             }
         }
     }
+    let (seconds, plan) = best.taken(search.round());
     let marginal = search.marginal(&plan.demand(), plan.settings());
     let alternatives = search.alternatives(&plan, marginal);
     let (run_seconds, seconds) = (seconds, search.session(&plan, 1));
     Ok(Found { plan, seconds, run_seconds, alternatives, sources })
-}
-
-/// Plans with `options` for every step that has it, and the default for the rest.
-///
-/// # Errors
-/// The errors of [`Plan::new`].
-pub fn uniform(graph: &Graph, settings: Settings, options: StepOptions) -> Result<Plan> {
-    let plain = Plan::new(graph.clone(), settings)?;
-    let mut by_step = OptionsByStep::default();
-    for (step, ways) in ways(&plain).iter().enumerate() {
-        if ways.iter().any(|way| way.options == options) {
-            by_step.set(step, options);
-        }
-    }
-    Plan::chosen(graph.clone(), settings, by_step)
 }
 
 /// Inputs of a session for which `graph` is planned.
@@ -242,19 +226,19 @@ impl Search<'_> {
 
     /// The least time of all steps at this price of a correlation.
     fn least(&self, marginal: Marginal) -> f64 {
-        let [plainly, early] = self.either(&self.priced(marginal, usize::MAX));
+        let [plainly, early] = self.either(&self.priced(marginal, usize::MAX), self.round());
         plainly.0.min(early.0)
     }
 
     /// The best ways without preprocessed layers, and with them, each with the keys for unfolding
-    /// that are worth it.
-    fn either(&self, priced: &[Vec<Priced>]) -> [Trail; 2] {
+    /// that are worth it, where a round takes so long.
+    fn either(&self, priced: &[Vec<Priced>], round: f64) -> [Trail; 2] {
         [false, true].map(|early| {
-            let exchange = if early { EXCHANGE * self.round() } else { 0.0 };
+            let exchange = if early { EXCHANGE * round } else { 0.0 };
             let with = |(garbled, levels): (bool, Levels)| {
                 let shared = Shared { early, garbled, levels };
-                let (seconds, trail) = trails::cheapest(priced, self.round(), shared);
-                let garbling = if garbled { GARBLING * self.round() } else { 0.0 };
+                let (seconds, trail) = trails::cheapest(priced, round, shared);
+                let garbling = if garbled { GARBLING * round } else { 0.0 };
                 (seconds + exchange + garbling + self.keys(levels), trail)
             };
             let foldings = self.foldings();
@@ -323,24 +307,31 @@ impl Search<'_> {
         self.conditions.seconds(Spent::sending(round))
     }
 
-    /// The best ways at this price; where it might be better, with some preprocessed layers, too, and
-    /// with more of them where the server waits, from step `waits` on.
+    /// The best ways at this price, also where trips take longer; where it might be better, with some preprocessed layers,
+    /// too, and with more of them where the server waits, from step `waits` on.
     fn choose(&self, marginal: Marginal, waits: usize) -> Vec<OptionsByStep> {
-        let [plainly, early] = self.either(&self.priced(marginal, usize::MAX));
-        let better = early.0 < plainly.0;
-        let waiting = (waits < self.ways.len()).then(|| self.either(&self.priced(marginal, waits)));
-        let waiting = waiting.map(|[_, early]| early);
+        let now = self.priced(marginal, usize::MAX);
+        let waiting = (waits < self.ways.len()).then(|| self.priced(marginal, waits));
         let mut all = Vec::new();
-        for (_, trail) in
-            std::iter::once(plainly).chain(Some(early).filter(|_| better)).chain(waiting)
-        {
-            let mut by_step = OptionsByStep::default();
-            for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
-                by_step.set(step, ways.get(at).map(|way| way.options).unwrap_or_default());
-            }
-            all.push(by_step);
+        for round in [self.round(), LONGER * self.round()] {
+            let [plainly, early] = self.either(&now, round);
+            let better = early.0 < plainly.0;
+            let waiting = waiting.as_ref().map(|priced| self.either(priced, round));
+            let waiting = waiting.map(|[_, early]| early);
+            let trails =
+                std::iter::once(plainly).chain(Some(early).filter(|_| better)).chain(waiting);
+            all.extend(trails.map(|(_, trail)| self.options(trail)));
         }
         all
+    }
+
+    /// The options of these ways of all steps.
+    fn options(&self, trail: Vec<usize>) -> OptionsByStep {
+        let mut by_step = OptionsByStep::default();
+        for (step, (ways, at)) in self.ways.iter().zip(trail).enumerate() {
+            by_step.set(step, ways.get(at).map(|way| way.options).unwrap_or_default());
+        }
+        by_step
     }
 
     /// All ways at this price; from step `waits` on the server does some of the work while it waits.
